@@ -1,6 +1,8 @@
-"""What does the console cost? The API beside the MCP tools, the live feed at 1, 50 and 200 readers, and memory.
+"""What does the console cost? The API beside the MCP tools, the live feed at 1, 50 and 200 readers, memory, pages.
 
     python bench/console.py [--calls 300]
+
+The pages are measured in Chromium, by console_browser.py.
 
 A real `handrail serve` process; clients are on the same machine and share its cores, so compare ratios. The engine's
 work is that of a plan of tool calls, with and without readers: what readers cost it. Needs Linux (/proc)."""
@@ -25,6 +27,7 @@ from typing import Any, Final
 
 import httpx
 
+BROWSER: Final = Path(__file__).with_name("console_browser.py")
 READERS: Final = (0, 1, 50, 200)
 STEPS: Final = 150
 LATENCY_MS_MAX: Final = 300
@@ -44,7 +47,7 @@ class Bench:
     """A running server, and how to call it."""
 
     def __init__(self, base: str, home: Path, pid: int) -> None:
-        self.base, self.pid = base, pid
+        self.base, self.home, self.pid = base, home, pid
         self.key = (home / "console-key").read_text(encoding="utf-8").strip()
         self.token = (home / "http-token").read_text(encoding="utf-8").strip()
 
@@ -62,6 +65,7 @@ class Bench:
 def served() -> Iterator[Bench]:
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "home"
+        (Path(folder) / "there.txt").write_text("x", encoding="utf-8")
         environment = {**os.environ, "HANDRAIL_HOME": str(home), "HANDRAIL_PROJECT": folder}
         command = [sys.executable, "-m", "handrail", "serve", "--port", "0", "--json"]
         server = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, cwd=folder)
@@ -118,20 +122,24 @@ async def mcp_session(mcp: httpx.AsyncClient) -> dict[str, str]:
     return session
 
 
-async def with_readers(bench: Bench, readers: int) -> tuple[float, float, float]:
-    """What the server's processor works for an event, and how late readers see it: the median and the worst, in ms."""
+async def with_readers(bench: Bench, readers: int) -> tuple[float, float, float, float]:
+    """What the server's processor works for an event; how late readers see it, the median and the worst, in ms; and how
+    many events a second reach all of them together."""
     late: list[float] = []
-    seen = 0
+    seen = given = 0
+    last = 0.0
     ready = asyncio.Event()
 
     async def read(client: httpx.AsyncClient, number: int) -> None:
-        nonlocal seen
+        nonlocal seen, given, last
         async with client.stream("GET", "/api/v1/events") as stream:
             async for piece in stream.aiter_bytes():
                 now = time.time() * 1_000
                 seen += piece.count(b"event: beat")
                 if seen >= readers:
                     ready.set()
+                if events := piece.count(b'data: {"run"'):
+                    given, last = given + events, time.perf_counter()
                 if number == 0:
                     late.extend(now - at for at in times_in(piece))
 
@@ -140,7 +148,7 @@ async def with_readers(bench: Bench, readers: int) -> tuple[float, float, float]
         if readers:
             await asyncio.wait_for(ready.wait(), 60)
         before = (await client.get("/api/v1/about")).json()["events"]
-        worked = cpu_ms(bench.pid)
+        worked, began = cpu_ms(bench.pid), time.perf_counter()
         run = (await client.post("/api/v1/runs", json={"definition": PLAN})).json()["run"]
         await ended(client, run)
         await asyncio.sleep(0.3)  # what was written last is still on its way
@@ -149,7 +157,8 @@ async def with_readers(bench: Bench, readers: int) -> tuple[float, float, float]
         for task in tasks:
             task.cancel()
     late.sort()
-    return worked / events, statistics.median(late or [0.0]), max(late, default=0.0)
+    a_second = given / (last - began) if given else 0.0
+    return worked / events, statistics.median(late or [0.0]), max(late, default=0.0), a_second
 
 
 async def ended(client: httpx.AsyncClient, run: str) -> None:
@@ -181,13 +190,13 @@ def memory_mb(pid: int) -> float:
 async def measured(bench: Bench, calls: int) -> int:
     print(f"memory of serve, idle: {memory_mb(bench.pid):.0f} MB")
     await beside_mcp(bench, calls)
-    print("  readers   CPU an event (ms)   seen after p50    worst (ms)   memory (MB)")
+    print("  readers   CPU an event (ms)   seen after p50    worst (ms)   events/s to all   memory (MB)")
     costs, worst = {}, 0.0
     for readers in READERS:
-        costs[readers], median, latest = await with_readers(bench, readers)
+        costs[readers], median, latest, a_second = await with_readers(bench, readers)
         worst = max(worst, median)
         shown = f"{median:10.0f} {latest:13.0f}" if readers else f"{'-':>10} {'-':>13}"
-        print(f"  {readers:7} {costs[readers]:19.2f} {shown}     {memory_mb(bench.pid):10.0f}")
+        print(f"  {readers:7} {costs[readers]:19.2f} {shown} {a_second:17,.0f} {memory_mb(bench.pid):13.0f}")
     most = READERS[-1]
     each_us = (costs[most] - costs[0]) * 1_000 / most
     print(f"{most} readers cost the server {each_us:.0f} us for each reader and event: {costs[most] / costs[0]:.1f}x")
@@ -199,7 +208,11 @@ def main() -> int:
     options.add_argument("--calls", type=int, default=300)
     calls = options.parse_args().calls
     with served() as bench:
-        return asyncio.run(measured(bench, calls))
+        missed = asyncio.run(measured(bench, calls))
+        browser = [sys.executable, str(BROWSER), bench.base, str(bench.home)]
+        missed |= subprocess.run(browser, check=False).returncode
+        print(f"memory of serve after all of it: {memory_mb(bench.pid):.0f} MB")
+        return missed
 
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ BENCHES = (
     "language.py",
     "journal.py",
     "engines.py",
+    "fleet.py",
+    "placing.py",
     "agents.py",
     "guidance.py",
     "tools.py",

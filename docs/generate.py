@@ -30,6 +30,8 @@ from handrail.interfaces.http.contract.route import API, Route
 from handrail.interfaces.http.contract.routes import ROUTES
 from handrail.interfaces.mcp.surface.handlers.catalog import INSTRUCTIONS, TOOLS
 from handrail.interfaces.mcp.surface.offer import ToolOffer, Toolset
+from handrail.interfaces.mcp.surface.views.app_page import PAGES
+from handrail.interfaces.mcp.surface.views.cards import CARDS
 from handrail.library.documents.printing import yaml_text
 from handrail.library.schemas.structure import schema_text
 from handrail.rules.cards import BUILT_IN_CARDS
@@ -134,7 +136,21 @@ def tool_lines() -> Iterator[str]:
     """The MCP tools as models see them."""
     yield "The tools of `handrail mcp` and `handrail serve`, by toolset. Every write returns a receipt; an"
     yield "error a caller can act on is a result with `isError` and `{code, name, message, hint, next?}`"
-    yield "([codes](errors.md)); an answer has at most 20,000 characters."
+    yield "([codes](errors.md)); an answer has at most 20,000 characters. `console` is the link to the run's"
+    yield "page, while `handrail serve` is up."
+    yield ""
+    yield "Clients that declare MCP Apps (`io.modelcontextprotocol/ui` with `text/html;profile=mcp-app`) also get"
+    yield "pages for a window of their own, and what these need; nobody else sees any of it:"
+    yield ""
+    yield "| page | shows the answers of |"
+    yield "|---|---|"
+    for page in PAGES:
+        tools = ", ".join(f"`{tool.name}`" for tool in TOOLS if tool.app == page.uri)
+        yield f"| `{page.uri}` | {tools} |"
+    yield ""
+    yield "Their answers about a run that waits for an approval carry the whole question in `_meta`, under"
+    yield f"`{CARDS}`; with `card`, if an answer in the window [counts](../guides/approvals.md). `control` then"
+    yield "takes `card`, from the page."
     for toolset in Toolset:
         yield ""
         yield f"## Toolset `{toolset.value}`"

@@ -1,4 +1,4 @@
-"""Writes docs/clients/: what catalogues and bundles say about handrail, from the code.
+"""Writes docs/clients/: the bundle and the skill for clients, from the code.
 
 python docs/manifests.py            `make manifests` does the same; a test keeps the files equal to the code"""
 

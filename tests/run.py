@@ -22,7 +22,7 @@ LIMITS = {**{f"src/handrail/{room}/": 95 for room in ROOMS}, "src/handrail/": 90
 def main(arguments: list[str]) -> int:
     shutil.rmtree(DATA, ignore_errors=True)
     DATA.mkdir(parents=True)
-    workers = ["-n", str(os.cpu_count() or 1), "--dist", "loadfile"]
+    workers = ["-n", str(os.cpu_count() or 1), "--dist", "loadfile", "--no-loadscope-reorder"]
     command = [sys.executable, "-m", "coverage", "run", "-m", "pytest", "-rs", *workers, *arguments]
     try:
         status = subprocess.run(command, cwd=ROOT, check=False, timeout=MINUTES_MAX * 60).returncode

@@ -16,6 +16,9 @@ from handrail.storage.sqlite.migration import FOLDER, statements
 
 ACTOR = "person:ada"
 BACK = """
+DROP TABLE node;
+ALTER TABLE lease DROP COLUMN needs;
+ALTER TABLE lease DROP COLUMN needs_n;
 DROP INDEX run_by_project;
 ALTER TABLE run DROP COLUMN project;
 ALTER TABLE run DROP COLUMN exceptions;

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from handrail.assembly.tools import trust_decisions, trust_items
 from handrail.domain.trust.decision import TrustDecision
-from handrail.engine.clock import Clock, Entropy
+from handrail.engine.passed_in import Clock, Entropy
 from handrail.engine.record_writer import RecordWriter
 from handrail.settings import read_settings, real_path
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from handrail.assembly.checks import sandbox_of
-from handrail.assembly.opening import open_assembly
+from handrail.assembly.opening import open_assemblies, open_assembly
 from handrail.assembly.tools import library_of, toolbox_of
 from handrail.domain.definition.authoring import definition_from
 from handrail.domain.definition.model import Category
@@ -90,10 +90,11 @@ def test_commands_of_checks_leave_the_sandbox_only_by_the_owners_word(tmp_path: 
     assert isinstance(sandbox_of(said(tmp_path, home=off)), Unconfined)
     with pytest.raises(Invalid, match=r"a project may not set \[checks\] sandbox"):
         said(tmp_path, project=off)
-    with pytest.raises(Invalid, match="takes one key"):
-        sandbox_of(said(tmp_path, home="[checks]\nsandbox = 3\n"))
-    with pytest.raises(Invalid, match="takes one key"):
-        sandbox_of(said(tmp_path, home="[checks]\nsandboxes = 3\n"))
+    wrong = ("[checks]\nsandbox = 3\n", '[checks]\nsandbox = "of"\n', '[checks]\nsandboxes = "off"\n')
+    for text in wrong:
+        with pytest.raises(Invalid, match=r"\[checks\]") as refused:
+            said(tmp_path, home=text)
+        assert "did you mean" in refused.value.hint or "known: required, off" in refused.value.hint
 
 
 async def test_a_plan_may_read_the_environment_only_by_the_owners_word(
@@ -138,3 +139,15 @@ async def test_a_run_can_ask_for_an_address_only_through_the_guard(tmp_path: Pat
         assert refused.value.category is Category.PERMISSION
         with pytest.raises(ToolFailed):
             await parts.toolbox.status("ftp://example.com/", 1.0)
+
+
+async def test_projects_on_one_store_know_the_same_secrets(tmp_path: Path) -> None:
+    """What a tool of one project was given must not be written by another one either."""
+    folders = [tmp_path / name for name in ("shop", "site")]
+    for folder in folders:
+        folder.mkdir()
+    shop, site = (read_settings({"home": str(tmp_path / "home"), "project": str(one)}, {}) for one in folders)
+    async with open_assemblies(shop, actor="handrail") as projects:
+        opened = [await projects.open(one) for one in (shop, site)]
+        assert len({id(one.toolbox.secrets) for one in opened} | {id(opened[0].writer.record_writer.secrets)}) == 1
+        assert len({one.writer.reader.project.id for one in opened}) == 2

@@ -136,8 +136,7 @@ def test_log_files_are_private_whatever_the_umask(tmp_path: Path, umask: int) ->
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
-def test_a_link_in_place_of_a_log_file_is_not_written_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logging, "raiseExceptions", False)
+def test_a_link_in_place_of_a_log_file_is_not_written_through(tmp_path: Path) -> None:
     day = datetime.now(UTC).date().isoformat()
     (tmp_path / f"handrail-{day}.jsonl").symlink_to(tmp_path / "elsewhere")
     start_logging(tmp_path, level="error", days=3)
@@ -156,14 +155,25 @@ def test_a_message_can_not_pass_for_two_records_nor_control_the_terminal(
     assert lines(tmp_path)[0]["message"] == "a \x1b[2J\u202e\nerror: forged"
 
 
-def test_a_folder_that_can_not_be_made_never_stops_the_work(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_a_log_that_can_not_be_written_is_said_once_and_shows_no_record(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(logging, "raiseExceptions", False)
-    (tmp_path / "file").write_text("")
-    start_logging(tmp_path / "file" / "logs", level="error", days=3)
-    log.info("work goes on")
-    assert capsys.readouterr().out == ""
+    folder = tmp_path / "file" / "logs"
+    folder.parent.write_text("")
+    start_logging(folder, level="error", days=3)
+    for _ in range(2):
+        log.info("it said %s", "hunter22")
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert [line.partition(": ")[2].rpartition(":")[0] for line in err.splitlines()] == [
+        f"the log in {folder} can't be written"
+    ]
+
+
+def test_a_record_that_can_not_be_formatted_is_not_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    start_logging(None, level="warning", days=3)
+    log.warning("no such value: %d", "hunter22")
+    assert capsys.readouterr() == ("", "warning: a line of the log can't be written: TypeError\n")
 
 
 def test_secrets_are_kept_out_of_every_part_of_a_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -66,6 +66,11 @@ def test_home_is_the_platforms_data_folder(platform: str, environment: dict[str,
         ("[zzz]", "unknown table [zzz]", "known: approvals, checks, groups, http"),
         ("http = 3", "unknown setting `http`", "known: "),
         ("[log_days]", "unknown table [log_days]", "known: "),
+        ('log_level = "wrning"', "can't be 'wrning': it is `debug` or", "did you mean `warning`?"),
+        ('[checks]\nsandbox = "of"', '`[checks] sandbox` can\'t be \'of\': it is "required" or "off"', "mean `off`?"),
+        ('[checks]\nsanbox = "off"', "unknown key `sanbox` of the table [checks]", "did you mean `sandbox`?"),
+        ('checks = "off"', "setting `checks` can't be 'off': it is `run` or `plain`", "in the table [checks]: sandbox"),
+        ('checks = "plain"\n[checks]\n', "can't be read", "HANDRAIL_CHECKS"),
     ],
 )
 def test_an_invalid_setting_is_refused_with_its_origin(tmp_path: Path, text: str, message: str, hint: str) -> None:

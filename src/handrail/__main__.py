@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 if (
@@ -12,11 +13,13 @@ if (
     # `python -m handrail` looks for modules in the current folder first: a project must not bring code in that way.
     del sys.path[0]
 
+from handrail.foundation.home_folder import give_home
 from handrail.interfaces.mcp.stdio.arguments import is_for_mcp
 
 
 def main() -> None:
     """Run the command line."""
+    give_home(os.environ)
     # Imported only when needed: each would delay the start of the other by 30 ms or more.
     if is_for_mcp(sys.argv[1:]):
         from handrail.interfaces.mcp.stdio.program import run

@@ -71,10 +71,10 @@ class Definitions:
         await self.toolbox.connect(tools_in(found))
         return found, pins
 
-    def inputs(self, definition: Definition, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The inputs with defaults filled in; Invalid if they, or the definition, can't be run here."""
+    def inputs(self, definition: Definition, given: Mapping[str, Any], goal: str = "") -> Mapping[str, Any]:
+        """The inputs, completed by defaults and the goal; Invalid if they, or the definition, can't be run here."""
         require_fit(definition, self.survey)
-        inputs, findings = check_inputs(definition, dict(given))
+        inputs, findings = check_inputs(definition, dict(given), goal)
         if blocks(findings):
             raise Invalid(f"{definition.id} can't start with these inputs", findings=findings)
         return inputs

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO, Any, Final
@@ -33,7 +34,7 @@ def start_logging(folder: Path | None, *, level: str, days: int) -> None:
     root = logging.getLogger(ROOT)
     root.setLevel(logging.DEBUG if level == "debug" else logging.INFO)
     root.propagate = False
-    stderr = logging.StreamHandler(sys.stderr)
+    stderr = StderrHandler(sys.stderr)
     stderr.setLevel(level.upper())
     stderr.setFormatter(TextFormatter())
     root.addHandler(stderr)
@@ -77,7 +78,32 @@ class TextFormatter(logging.Formatter):
         return visible(clean_log_text(f"{record.levelname.lower()}: {text}"))
 
 
-class DayFileHandler(logging.Handler):
+class QuietHandler(logging.Handler):
+    """Says once, in one line, that it can't write. Python's own way would print the record as it is: with secrets."""
+
+    has_complained = False
+
+    def handleError(self, _record: logging.LogRecord) -> None:  # noqa: N802 - Python's own name
+        """Called by Python, or by `emit`, within the handling of an error."""
+        error = sys.exc_info()[1]
+        if self.has_complained or sys.stderr is None:
+            return
+        self.has_complained = True
+        reason = (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
+        with suppress(OSError, ValueError):  # stderr itself may be closed
+            sys.stderr.write(f"warning: {self.what} can't be written: {reason}\n")
+
+    @property
+    def what(self) -> str:
+        """What it writes."""
+        return "a line of the log"
+
+
+class StderrHandler(QuietHandler, logging.StreamHandler[IO[str]]):
+    """Writes records for people."""
+
+
+class DayFileHandler(QuietHandler):
     """Appends whole lines to `handrail-<day>.jsonl`, and when that is full to `handrail-<day>.1.jsonl`, and so on."""
 
     def __init__(self, folder: Path, *, days: int) -> None:
@@ -94,8 +120,13 @@ class DayFileHandler(logging.Handler):
             file = self._today(_instant(record)[:10])
             file.write(self.format(record) + "\n")
             file.flush()  # one write per line, so that lines of several processes don't mix
-        except OSError:
+        except (OSError, ValueError):  # the latter: another thread closed it
             self.handleError(record)
+
+    @property
+    def what(self) -> str:
+        """What it writes."""
+        return visible(f"the log in {self.folder}")
 
     def close(self) -> None:
         """Close today's file."""

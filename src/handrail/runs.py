@@ -73,7 +73,7 @@ class Runs:
         request is the same run. Invalid with all findings if the definition or the inputs can't be used."""
         _require_types(goal=(goal, str), priority=(priority, int), key=(key, str))
         definition, pins = await self._definition(what)
-        given, findings = check_inputs(definition, dict(inputs or {}))
+        given, findings = check_inputs(definition, dict(inputs or {}), goal)
         if blocks(findings):
             raise Invalid(f"{definition.id} can't start with these inputs", findings=findings)
         run = await self.begin(definition, given, StartRun(goal=goal, priority=priority, key=key, pins=pins))
@@ -221,12 +221,13 @@ def _require_types(**given: tuple[object, type]) -> None:
 
 
 async def settle(run_id: str, reader: RunReader, worker: Worker | None = None) -> None:
-    """Wait until a run has ended, or only an agent or a person can move it; the worker executes it if it is free."""
+    """Wait until a run has ended, or only an agent, a person or a node that is not up can move it; the worker executes
+    it if it is free."""
     while True:
         # Another worker may have it, lose it or release it, so both are asked again each time.
         if worker is not None and await worker.take(run_id):
             await worker.settled(run_id)
-        if await reader.is_settled(run_id):
+        if await reader.is_settled(run_id) or await reader.is_stranded(run_id):
             return
         await asyncio.sleep(POLL_S)
 

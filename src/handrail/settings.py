@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import getpass
 import os
+import re
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta, Struct
@@ -44,7 +45,9 @@ class Choices(Struct, frozen=True, kw_only=True):
     """The settings, with their limits and defaults."""
 
     store: str = ""
-    """Where the journal is stored; if empty, in `journal.db` in HANDRAIL_HOME."""
+    """Where the journal is stored: `postgresql://user:password@host/database`, or a file in HANDRAIL_HOME if empty."""
+    host: str = ""
+    """Who places runs on nodes: `local`, `absurd`, or `temporal://host:7233/namespace`; `local` if empty."""
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
     """The lowest level shown on stderr; the log file always contains `info` and above."""
     log_days: Annotated[int, Meta(ge=1, le=3650)] = 14
@@ -57,6 +60,12 @@ class Choices(Struct, frozen=True, kw_only=True):
     """How long a worker may be silent before another one takes over its runs."""
     calls: Annotated[int, Meta(ge=1, le=10_000)] = 100
     """How many tools are called at once, across all runs."""
+    slots: Annotated[int, Meta(ge=0, le=10_000)] = 0
+    """How many runs a process works on at once; 0: as many as come. More wait, or go to another node."""
+    labels: str = ""
+    """What this machine has that steps can ask for with `runs_on`, separated by commas: `gpu,linux`."""
+    runs_on: str = ""
+    """Which labels a node needs to take runs of the project, separated by commas."""
     agents_may_approve: bool = False
     """Whether an agent may approve in place of a person."""
     library: str = ""
@@ -64,7 +73,8 @@ class Choices(Struct, frozen=True, kw_only=True):
     secrets_in: Literal["auto", "file", "keyring"] = "auto"
     """Where secrets are stored: in the platform's keyring, or in a file that only you can read."""
     checks: Literal["run", "plain"] = "run"
-    """Which rules checks may run: all, or only those that need just the output; others are reported as not run."""
+    """Which rules checks may run: all, or only those that need just the output; others are reported as not run.
+    Whether the commands of checks run in a sandbox is another setting: the table [checks]."""
     built_in: bool = True
     """Whether the workflows that come with handrail are offered."""
 
@@ -73,6 +83,9 @@ TABLES: Final = (
     *("approvals", "checks", "groups", "http", "models", "policy", "secrets", "servers", "shell", "tools", "witnesses"),
 )
 """The tables of a config file; the modules that read them check their content (tools/configuration.py and others)."""
+SANDBOX: Final = "sandbox"
+SANDBOXES: Final = ("required", "off")
+"""What `[checks] sandbox` can be: whether the commands of checks run in one."""
 NAMES: Final = ("home", "project", *Choices.__struct_fields__)
 
 
@@ -108,6 +121,11 @@ class Settings(Struct, frozen=True, kw_only=True):
     def checkpoints(self) -> Path:
         """The folder with the signed checkpoints."""
         return self.home / "checkpoints"
+
+    @property
+    def shared_checkpoints(self) -> Path:
+        """The folder with this home's copy of the checkpoints of a store that other homes share."""
+        return self.checkpoints / "shared"
 
     @property
     def kept(self) -> Path:
@@ -164,6 +182,11 @@ def read_settings(
         trust=files.trust,
         tools_text=files.tools_text,
     )
+
+
+def settings_of_other(own: Settings, folder: str, environment: Mapping[str, str]) -> Settings:
+    """The settings of another project of the same home, exactly as a process in its folder would read them."""
+    return read_settings({"home": str(own.home), "project": folder}, environment)
 
 
 def local_person() -> str:
@@ -249,11 +272,25 @@ def _file_choices(file: Path, *, within: Path | None = None) -> tuple[dict[str, 
     try:
         data = tomllib.loads((content or b"").decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Invalid(f"{file.name} can't be read: {error}", hint=f"fix {file}") from error
+        both = f"; `checks` can't stand beside the table [checks]: set it by {ENV_PREFIX}CHECKS"
+        is_both = re.search(rb"^\s*checks\s*=", content or b"", re.MULTILINE) and b"[checks]" in (content or b"")
+        raise Invalid(f"{file.name} can't be read: {error}", hint=f"fix {file}{both if is_both else ''}") from error
     plain = {name: value for name, value in data.items() if not isinstance(value, dict)}
     _require_known(plain, Choices.__struct_fields__, what="setting `{}`", file=file)
     _require_known(_tables(data), TABLES, what="table [{}]", file=file)
+    _require_sandbox(_tables(data).get("checks", {}), file)
     return data, content
+
+
+def _require_sandbox(table: Mapping[str, Any], file: Path) -> None:
+    """Refuse a mistyped key or value of [checks] in every command: its author must not wait for a check."""
+    _require_known(table, (SANDBOX,), what="key `{}` of the table [checks]", file=file)
+    value = table.get(SANDBOX, SANDBOXES[0])
+    if value not in SANDBOXES:
+        can_be = " or ".join(f'"{one}"' for one in SANDBOXES)
+        raise Invalid(
+            f"{file}: `[checks] {SANDBOX}` can't be {value!r}: it is {can_be}", hint=did_you_mean(str(value), SANDBOXES)
+        )
 
 
 def _content(file: Path, bytes_max: int, *, within: Path | None) -> bytes | None:
@@ -277,6 +314,18 @@ def _choices(chosen: Mapping[str, tuple[Any, str]]) -> Choices:
         try:
             msgspec.convert({name: value}, Choices, strict=False)
         except msgspec.ValidationError as error:
-            hint = f"change it where it comes from: {origin}"
-            raise Invalid(f"setting `{name}` can't be {value!r}: {error}", hint=hint) from error
+            raise _unfit(name, value, origin, error) from error
     return msgspec.convert({name: value for name, (value, _) in chosen.items()}, Choices, strict=False)
+
+
+def _unfit(name: str, value: Any, origin: str, error: msgspec.ValidationError) -> Invalid:
+    hint = f"change it where it comes from: {origin}"
+    allowed = [str(one) for one in get_args(get_type_hints(Choices)[name])]
+    if get_origin(get_type_hints(Choices)[name]) is not Literal:
+        return Invalid(f"setting `{name}` can't be {value!r}: {error}", hint=hint)
+    if name == "checks":  # the one name that is a setting and a table
+        hint += "; whether their commands run in a sandbox is set in the table [checks]: sandbox"
+    can_be = " or ".join(f"`{one}`" for one in allowed)
+    return Invalid(
+        f"setting `{name}` can't be {value!r}: it is {can_be}", hint=f"{did_you_mean(str(value), allowed)} {hint}"
+    )

@@ -53,6 +53,8 @@ def gate_of(*rules: Rule, **more: Any) -> QualityGate:
 class NoSandbox:
     """Where nothing can be run."""
 
+    caveat = ""
+
     async def run(self, job: Job, *, progress: Any = None) -> Ran:
         raise AssertionError("nothing is run here")
 

@@ -22,7 +22,9 @@ from handrail.engine.dispatch import Dispatch
 from handrail.engine.record_writer import RecordWriter
 from handrail.engine.running.answers import ApprovalAnswers
 from handrail.engine.running.control import Control
-from handrail.engine.running.worker import Worker, WorkerSettings
+from handrail.engine.running.host import Host
+from handrail.engine.running.worker import Worker
+from handrail.engine.running.worker_settings import WorkerSettings
 from handrail.engine.tool import Later, ToolCall, ToolFailed, ToolSpec
 from handrail.library.inputs import check_inputs
 from handrail.storage.memory import MemoryStore
@@ -191,7 +193,7 @@ class Stage:
     def clock(self) -> int:
         return START + int(asyncio.get_running_loop().time() * 1_000)
 
-    async def open(self, owner: str = "w-one", **terms: Any) -> Worker:
+    async def open(self, owner: str = "w-one", *, host: Host | None = None, **terms: Any) -> Worker:
         """A worker at work; it becomes the stage's own."""
         writer = RecordWriter(self.clock, seeded_entropy(len(owner) + len(self.alive.gone)))
         policy = with_(self.policy, answers=self.say)
@@ -199,7 +201,7 @@ class Stage:
         agreed = WorkerSettings(
             owner=owner, actor="handrail", clock=self.clock, check=inputs_checked, fits=fitting, **terms
         )
-        worker = Worker(dispatch, self.store, self.box, self.alive, agreed)
+        worker = Worker(dispatch, self.store, self.box, self.alive, agreed, host)
         await worker.open()
         self.worker, self.control = worker, Control(dispatch, self.clock, ApprovalAnswers(self.say, self.clock), worker)
         return worker

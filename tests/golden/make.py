@@ -107,6 +107,10 @@ KEPT: list[Event] = [
     beside.JournalAccepted(reason="restored from backup", found="shorter than its last checkpoint"),
     beside.PayloadErased(stream="run_golden22", event=3, digest="aa", residue="bb", reason="a name"),
 ]
+SHARED: list[Event] = [
+    beside.StoreCreated(store="store_golden33", key="00" * 32),
+    beside.NodeAdmitted(node="gpu-1", key="11" * 32, box="22" * 32, by="00" * 32, signature="33" * 64),
+]
 FORKED: list[Event] = [
     fact.RunStarted(
         definition="sha256:" + "5" * 64,
@@ -373,6 +377,21 @@ BASED: list[Event] = [
     fact.ProjectRecorded(step="ship", commit="2" * 40),
     fact.RunCancelled(reason="not needed"),
 ]
+UNCHECKED: list[Event] = [
+    fact.RunStarted(definition="sha256:" + "7" * 64, workflow="fix"),
+    fact.StepHandedOut(step="fix"),
+    fact.OutputRefused(
+        step="fix", findings=({"rule": "tests_pass", "message": "no pytest", "fixed_by": "person"},), unchecked=True
+    ),
+    fact.OutputRefused(step="fix", findings=({"rule": "length", "message": "too short"},)),
+    fact.RunCancelled(reason="not needed"),
+]
+UNCOMPARED: list[Event] = [
+    fact.RunStarted(definition="sha256:" + "7" * 64, workflow="fix"),
+    fact.ProjectRecorded(commit="4" * 40, dirty={"a.py": "9" * 32}, missing="there was no repository then"),
+    fact.ProjectRecorded(step="fix", missing="it could not be read"),
+    fact.RunCancelled(reason="not needed"),
+]
 JOURNALS: dict[str, dict[str, list[Event]]] = {
     "format-1": {
         "run_shipped2": SHIPPED,
@@ -396,6 +415,9 @@ JOURNALS: dict[str, dict[str, list[Event]]] = {
     },
     "format-1-approvals": {"run_asked222": ASKED},
     "format-1-baselines": {"run_based222": BASED},
+    "shared/format-1-nodes": {"store": SHARED},
+    "checks/format-1-unchecked": {"run_unseen22": UNCHECKED},
+    "checks/format-1-missing": {"run_hidden22": UNCOMPARED},
 }
 
 

@@ -11,7 +11,7 @@ from golden.make import HERE, state_of
 from handrail.domain.journal.chain import Head, Record, first_break
 from handrail.domain.journal.codec import FORMAT, KINDS, entry_of
 
-JOURNALS = sorted(HERE.glob("format-*.jsonl"))
+JOURNALS = sorted(HERE.rglob("format-*.jsonl"))
 
 
 def read(journal: Path) -> list[Record]:

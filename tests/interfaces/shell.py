@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,8 @@ class Shell:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.home = folder, folder / "home"
+        self.at = folder
+        """Where the person is."""
 
     def write(self, text: str, name: str = "plan.yaml") -> str:
         (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -38,7 +42,8 @@ class Shell:
         trust_project(self.home, self.folder)
 
     def run(self, *words: str, stdin: str | None = None) -> Result:
-        return CliRunner().invoke(program, [*self._chosen, *words], input=stdin, prog_name="handrail")
+        with chdir(self.at):
+            return CliRunner(env=self._chosen).invoke(program, list(words), input=stdin, prog_name="handrail")
 
     def json(self, *words: str, code: int = 0) -> Any:
         result = self.run(*words, "--json")
@@ -67,24 +72,36 @@ class Shell:
 
     def process(self, *words: str) -> Process:
         """The same command as a process of its own."""
-        return Process([sys.executable, "-m", "handrail", *self._chosen, *words], self.folder)
+        return Process([sys.executable, "-m", "handrail", *words], self.folder, self._chosen)
 
     def terminal(self, *words: str, typed: str = "", **environment: str) -> str:
         """All that a command shows in a terminal of 100 columns, where this is typed."""
-        command = [sys.executable, "-m", "handrail", *self._chosen, *words]
-        return in_terminal(command, self.folder, typed, environment)
+        command = [sys.executable, "-m", "handrail", *words]
+        return in_terminal(command, self.folder, typed, {**self._chosen, **environment})
+
+    def at_terminal(self, *words: str, **environment: str) -> Terminal:
+        """A command at a terminal of its own, that runs beside the test."""
+        return Terminal([sys.executable, "-m", "handrail", *words], self.at, {**self._chosen, **environment})
 
     @property
-    def _chosen(self) -> list[str]:
-        return ["--home", str(self.home), "--project", str(self.folder)]
+    def _chosen(self) -> dict[str, str]:
+        """As most people have it: they are in the folder of their project, and never name it."""
+        elsewhere = {"HANDRAIL_PROJECT": str(self.folder)} if self.at != self.folder else {}
+        return {"HANDRAIL_HOME": str(self.home), **elsewhere}
 
 
 class Process:
     """A command that runs beside the test."""
 
-    def __init__(self, command: list[str], folder: Path) -> None:
+    def __init__(self, command: list[str], folder: Path, environment: Mapping[str, str] | None = None) -> None:
         self._process = subprocess.Popen(
-            command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8"
+            command,
+            cwd=folder,
+            env={**os.environ, **(environment or {})},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
         )
 
     def __enter__(self) -> Process:
@@ -114,9 +131,9 @@ class Process:
         return self._process.returncode, out, err
 
 
-def until(holds: Callable[[], Any]) -> Any:
+def until(holds: Callable[[], Any], *, within_s: float = PATIENCE_S) -> Any:
     """Wait until something is the case: what it says then."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
         if value := holds():
             return value
@@ -126,29 +143,82 @@ def until(holds: Callable[[], Any]) -> Any:
 
 def in_terminal(command: list[str], folder: Path, typed: str, environment: dict[str, str]) -> str:
     """All that a command shows in a real terminal."""
-    import pty  # only POSIX has it
+    with Terminal(command, folder, environment) as terminal:
+        terminal.type(typed)
+        terminal.end()
+        return terminal.shown
 
-    ours, theirs = pty.openpty()
-    size = {"COLUMNS": "100", "LINES": "40", "TERM": "xterm-256color", "PYTHONUTF8": "1"}
-    inherited = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
-    process = subprocess.Popen(
-        command, cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs, env={**inherited, **size, **environment}
-    )
-    os.close(theirs)
-    os.write(ours, typed.encode())
-    shown, deadline = b"", time.monotonic() + PATIENCE_S
-    try:
+
+class Terminal:
+    """A command at a real terminal, its controlling one, so that Ctrl-C is a signal to it."""
+
+    def __init__(self, command: list[str], folder: Path, environment: dict[str, str]) -> None:
+        import fcntl  # only POSIX has these
+        import pty
+        import termios
+
+        self._ours, theirs = pty.openpty()
+        size = {"COLUMNS": "100", "LINES": "40", "TERM": "xterm-256color", "PYTHONUTF8": "1"}
+        inherited = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+        self._process = subprocess.Popen(
+            command,
+            cwd=folder,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env={**inherited, **size, **environment},
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )
+        os.close(theirs)
+        self._bytes = b""
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait(timeout=PATIENCE_S)
+        os.close(self._ours)
+
+    @property
+    def shown(self) -> str:
+        """All that it has shown so far."""
+        return self._bytes.decode("utf-8", errors="replace")
+
+    def type(self, text: str) -> None:
+        """What somebody types."""
+        os.write(self._ours, text.encode())
+
+    def send(self, number: int) -> None:
+        """A signal to it."""
+        self._process.send_signal(number)
+
+    def until(self, sign: re.Pattern[str]) -> re.Match[str]:
+        """Wait until it shows this."""
+        deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
-            if not select.select([ours], [], [], 0.2)[0]:
-                continue
-            try:
-                piece = os.read(ours, 65_536)
-            except OSError:  # how a terminal says that the other side is gone
+            if found := sign.search(self.shown):
+                return found
+            if not self._read():
                 break
-            if not piece:
-                break
-            shown += piece
-    finally:
-        os.close(ours)
-        process.wait(timeout=PATIENCE_S)
-    return shown.decode("utf-8", errors="replace")
+        raise AssertionError(f"{sign.pattern!r} was never shown: {self.shown}")
+
+    def end(self) -> int:
+        """Its exit code, once it has ended and everything is read."""
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline and self._read():
+            pass
+        return self._process.wait(timeout=PATIENCE_S)
+
+    def _read(self) -> bool:
+        """Read what there is; False once the other side is gone."""
+        if not select.select([self._ours], [], [], 0.2)[0]:
+            return True
+        try:
+            piece = os.read(self._ours, 65_536)
+        except OSError:  # how a terminal says that the other side is gone
+            return False
+        self._bytes += piece
+        return bool(piece)

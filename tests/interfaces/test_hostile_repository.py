@@ -1,5 +1,5 @@
-"""A hostile repository, opened with every command and every MCP tool there is: nothing starts, nothing outside is read,
-nothing hangs. The lists come from the program, so a new command or tool is covered without being added here."""
+"""A hostile repository, opened with every command, every MCP tool and every route of the API there is: nothing starts,
+nothing outside is read, nothing hangs. The lists come from the program, so a new one is covered without being added."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ import pytest
 
 from handrail.interfaces.cli.program import program
 from handrail.interfaces.cli.workflow.new import SCHEMA_FILE
+from handrail.interfaces.http.contract.route import API, MediaType
+from handrail.interfaces.http.contract.routes import ROUTES
 from handrail.interfaces.mcp.surface.handlers.catalog import TOOLS
 from interfaces.hostile_repository import CANARY, KINDS, HostileRepository
+from interfaces.http.in_process import as_actor
 from interfaces.mcp.surface.agent import Place
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pipes and links are POSIX's")
 
-LIMIT_S = 20
+LIMIT_S = 60
 SERVING = frozenset({("mcp",), ("serve",), ("open",), ("worker",)})
 """Commands that last: started as processes of their own."""
 ELSEWHERE = {("init",): "changes clients of the user", ("demo",): "works in a project of its own"}
@@ -196,6 +199,34 @@ async def test_every_mcp_tool_is_called_and_starts_nothing(hostile: HostileRepos
                 result = await agent.answer(tool.name, arguments)
                 assert CANARY not in str(result), (tool.name, arguments)
                 assert hostile.started == [], (tool.name, arguments)
+
+
+EVIL_PLAN = {"id": "evil-plan", "steps": [{"id": "a", "tool": "evil.steal", "args": {}}]}
+BODIES: dict[str, Any] = {"plan": EVIL_PLAN, "definition": EVIL_PLAN, "reason": "x", "answer": "approve", "step": "c"}
+
+
+async def test_every_route_of_the_api_is_called_and_starts_nothing(hostile: HostileRepository) -> None:
+    folder = hostile.project.parent
+    async with as_actor(folder, "person:ann", home=hostile.home, project=hostile.project) as (client, _):
+        plan = {"id": "mine", "steps": [{"id": "c", "prompt": "Say it"}]}
+        run = (await client.post("/api/v1/runs", json={"definition": plan})).json()["run"]
+        for kind in ("evil", *KINDS):
+            known = {"run": run, "other": run, "step": "c", "n": "1", "action": "cancel", "plan": kind}
+            known |= {"workflow": kind, "rule": kind, "server": kind, "node": kind}
+            for route in ROUTES:
+                if route.form is MediaType.EVENTS or route.takes_bytes or (kind != "evil" and "{" not in route.path):
+                    continue
+                path = API + route.path.replace(":path}", "}").replace(":int}", "}").format(**known)
+                fields = route.body.__struct_fields__ if route.body is not None else ()
+                body = {name: value for name, value in BODIES.items() if name in fields}
+                if "definition" in body:  # exactly one of both
+                    body.pop("plan", None)
+                with within_limit():
+                    answer = await client.request(route.method.value, path, json=body if route.body else None)
+                assert answer.status_code < 500, (path, answer.text)
+                assert CANARY not in answer.text, path
+                assert hostile.started == [], path
+    assert hostile.seen_canary() == []
 
 
 async def test_an_agent_is_refused_with_the_command_that_a_person_runs(hostile: HostileRepository) -> None:

@@ -17,6 +17,7 @@ from handrail.interfaces.cli.workflow.rehearsal import WorkflowReport, cast, rep
 from handrail.library.test_script import TESTS_SUFFIX, suite_file
 from handrail.rules.cards import BUILT_IN_CARDS
 from handrail.settings import read_settings
+from tidy.yardstick import ROOT
 
 FOLDER = Path(str(files("handrail.library").joinpath("workflows")))
 FILES = sorted(path for path in FOLDER.rglob("*.yaml") if not path.name.endswith(TESTS_SUFFIX))
@@ -49,6 +50,12 @@ def definition(file: Path) -> Definition:
 
 def test_there_are_enough_of_them() -> None:
     assert len(FILES) >= WORKFLOWS_MIN
+
+
+def test_the_readme_counts_them_as_they_are_listed() -> None:
+    routines = [file for file in FILES if file.stem.startswith("routine-")]
+    told = f"{len(FILES) - len(routines)} workflows and {len(routines)} routines"
+    assert told in " ".join((ROOT / "README.md").read_text().replace("> ", "").split())
 
 
 def test_no_tests_stand_there_without_their_workflow() -> None:

@@ -142,6 +142,7 @@ def test_a_file_is_seen_again_when_its_importer_has_been_installed(install: Inst
     [
         ("raise ValueError('no idea')", "ValueError: no idea"),
         ("raise SystemExit(3)", "SystemExit: 3"),
+        ("raise BaseException('of its own')", "BaseException: of its own"),
         ("return self.convert(document)", "RecursionError: "),
         ("return None", "it returned NoneType, not a Conversion"),
         ("return {'id': 'x'}", "it returned dict, not a Conversion"),
@@ -191,6 +192,8 @@ def test_its_messages_are_limited_in_number_and_length(install: Install) -> None
     [
         ("raise RuntimeError('broken package')", "RuntimeError: broken package"),
         ("import not_there_at_all", "ModuleNotFoundError: "),
+        ("raise BaseException('of its own')", "BaseException: of its own"),
+        (importer("return None").replace("'odd' in", "exec('raise GeneratorExit') in"), "GeneratorExit"),
         ("Odd = 7", "is not an importer: it has no method `recognises`"),
         (importer("return None", name="Not A Name"), "can't be its name"),
         (importer("return None", name="workrail"), "there is an importer `workrail` already"),

@@ -24,6 +24,7 @@ from handrail.library.documents.document import Document, read_document
 from handrail.library.loading import FolderCatalog, check_inputs, load_data, load_definition
 from handrail.library.shelf import catalog as catalog_module
 from handrail.library.shelf.catalog import FILES_MAX, EmptyCatalog
+from handrail.library.shelf.workflow_library import WorkflowLibrary
 from handrail.library.workrail.recognising import looks_like_workrail
 from library.shelf import Shelf
 
@@ -301,6 +302,13 @@ def test_a_folder_is_read_up_to_a_number_of_files(tmp_path: Path, monkeypatch: p
         write(tmp_path, f"{name}.yaml", f"id: {name}\nsteps: [x]\n")
     assert FolderCatalog([tmp_path]).ids() == ("a",)
     assert FILES_MAX == 2_000
+    (said,) = WorkflowLibrary([tmp_path]).broken()
+    assert (said.file, said.message.partition(";")[0]) == (
+        str(tmp_path),
+        "it has more than 1 files: the others are not read",
+    )
+    (tmp_path / "b.yaml").unlink()
+    assert WorkflowLibrary([tmp_path]).broken() == [], "exactly as many are all read"
 
 
 def test_sub_folders_are_read_after_the_files_above_them(tmp_path: Path) -> None:
@@ -338,6 +346,9 @@ def test_a_folder_is_read_up_to_a_number_of_sub_folders(tmp_path: Path, monkeypa
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(f"id: {Path(name).stem}\nsteps: []\n")
     assert FolderCatalog([tmp_path]).ids() == ("b",)
+    (said,) = WorkflowLibrary([tmp_path]).broken()
+    assert "it has more than 2 sub-folders" in said.message
+    assert FolderCatalog([], beside=tmp_path).left_out == {}, "its sub-folders are not read at all"
 
 
 def test_a_file_is_read_once_while_it_is_the_same_and_parsed_only_if_it_names_the_id(

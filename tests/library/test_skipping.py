@@ -20,11 +20,17 @@ WAYS_MAX = 2
 ABOUT_THE_SCRIPT = ("the script", "was accepted that should have been refused")
 """A skip takes another way than the script was written for: what it lacks there is no fault of the workflow."""
 
+UNTRUE_THEN = {
+    ("routine-plan-critique", "fix"): "waiting: agent: judge",
+    ("production-readiness", "fix.close"): "waiting: agent: report",
+}
+"""Without this step something serious remains, and the script still says `ready`: that is refused, as it should be."""
+
 
 @pytest.mark.parametrize("name", built_in_names())
 def test_each_step_can_be_skipped_and_the_run_goes_on(name: str) -> None:
-    faults = {f"{step}: {fault}" for step, walked in _with_a_skip(name) for fault in _faults(walked)}
-    assert not faults
+    faults = {(step, fault) for step, walked in _with_a_skip(name) for fault in _faults(walked)}
+    assert faults == {(step, fault) for (workflow, step), fault in UNTRUE_THEN.items() if workflow == name}
 
 
 def _with_a_skip(name: str) -> Iterator[tuple[str, Walked]]:

@@ -3,7 +3,7 @@
 Node itself comes from Python's registry, so that the machine needs none; the rest comes from Node's. All is checked
 by hash, and no install script runs. Where it can't be installed, tests are left out, and say so.
 
-python tests/outside/nodejs.py          install now, and what needs no Node too (tool_servers.py, toolchains.py)
+python tests/outside/nodejs.py          install now, and what needs no Node too (tool servers, tools, Chromium)
 python tests/outside/nodejs.py lock     resolve package-lock.json again"""
 
 from __future__ import annotations
@@ -164,17 +164,17 @@ def lock() -> None:
 
 
 def _main() -> int:
+    # In processes of their own: as a script, this file is not the module that the others import. Side by side: most of
+    # the time they wait for a registry. Those that need Node wait until it is there.
+    others = () if sys.argv[1:] else ("tool_servers", "toolchains", "corpus.packages", "console.chromium")
+    running = [subprocess.Popen([sys.executable, "-m", f"outside.{name}"], cwd=TESTS) for name in others]
     failed = 0
     try:
         lock() if sys.argv[1:] == ["lock"] else install()
     except NotInstalled as error:
         sys.stderr.write(f"the judges from outside are not installed: {error}\n")
         failed = 1
-    if not sys.argv[1:]:
-        # In a process of its own: as a script, this file is not the module that the other one imports.
-        for more in ("outside.tool_servers", "outside.toolchains", "outside.corpus.packages"):
-            failed |= subprocess.run([sys.executable, "-m", more], cwd=TESTS, check=False).returncode
-    return failed
+    return max(failed, *(one.wait() for one in running), 0)
 
 
 if __name__ == "__main__":

@@ -54,6 +54,8 @@ def setting(project: Path, sandbox: Sandbox, output: Any = None, *, private: Seq
 class Said:
     """A sandbox with prepared results."""
 
+    caveat = ""
+
     def __init__(self, *answers: Ran | Exception | str, why_not: str = "") -> None:
         self.answers = list(answers)
         self.jobs: list[Job] = []

@@ -18,6 +18,8 @@ from handrail.engine.tool import Progress, silent
 class Unused:
     """A sandbox that must not be used."""
 
+    caveat = ""
+
     async def run(self, job: Job, *, progress: Progress = silent) -> Ran:
         raise AssertionError(job)
 

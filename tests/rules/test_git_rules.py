@@ -396,7 +396,7 @@ async def test_git_is_stopped_when_it_takes_or_says_too_much(project: Path, monk
 
 async def test_git_is_gone_when_its_caller_is_cancelled(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     slow, began = project.parent / "slow", project.parent / "began"
-    write(slow, {"git": f'#!/bin/sh\n/bin/sleep 60 &\necho $! > "{began}"\nwait\n'})
+    write(slow, {"git": f'#!/bin/sh\n/bin/sleep 60 &\necho $! >> "{began}"\nwait\n'})
     (slow / "git").chmod(0o755)
     monkeypatch.setenv("PATH", str(slow))
     waiting = asyncio.ensure_future(changes(project_at(project, [])))
@@ -407,7 +407,7 @@ async def test_git_is_gone_when_its_caller_is_cancelled(project: Path, monkeypat
     with pytest.raises(asyncio.CancelledError):
         await waiting
     async with asyncio.timeout(10):
-        while is_alive(int(began.read_text())):
+        while any(is_alive(int(process)) for process in began.read_text().split()):
             await asyncio.sleep(0.01)
 
 

@@ -179,14 +179,11 @@ async def test_only_so_many_files_are_listed_and_the_others_count_as_changed(
     assert len(await said(files_unchanged, run, paths=["new"])) == 3
 
 
-async def test_a_project_without_git_or_one_that_takes_too_long_has_no_beginning(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_project_that_takes_too_long_has_a_beginning_that_is_not_known(
+    project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = tmp_path / "plain"
-    plain.mkdir()
-    assert await observed(plain) is None
     monkeypatch.setattr(baseline_module, "OBSERVED_S_MAX", 0.0)
-    assert await observed(project) is None
+    assert (await baseline(project)).missing == baseline_module.TOO_SLOW
 
 
 async def test_the_digest_of_all_files_is_left_out_if_it_takes_long(
@@ -194,4 +191,27 @@ async def test_the_digest_of_all_files_is_left_out_if_it_takes_long(
 ) -> None:
     assert (await baseline(project)).tree == await tree_digest(project)
     monkeypatch.setattr(baseline_module, "TREE_S_MAX", -1.0)
+    write(project, {"another.py": ""})  # what has not changed is known in no time
     assert (await baseline(project)).tree == ""
+
+
+async def test_an_index_in_two_parts_is_read(project: Path) -> None:
+    git(project, "update-index", "--split-index")
+    run = await started(project)
+    commit(project, {"docs/c.md": "C\n"})
+    [message] = await said(diff_within, run, paths=["src"])
+    assert message.startswith("docs/c.md has changed since the start of the run")
+
+
+async def test_changes_inside_a_submodule_are_seen(project: Path, tmp_path: Path) -> None:
+    inner = committed(tmp_path / "inner", {"x.py": "x\n", "y.py": "y\n"})
+    git(project, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(inner), "sub")
+    git(project, "commit", "-q", "-m", "with a submodule")
+    write(project, {"sub/y.py": "not committed before\n"})
+    run = await started(project)
+    assert await said(diff_within, run, paths=["src"]) == []
+    write(project, {"sub/x.py": f"key = '{KEY}'\n"})
+    [message] = await said(diff_within, run, paths=["src"])
+    assert message.startswith("sub/x.py has changed since the start of the run")
+    assert [one.where for one in (await no_secrets.apply({}, run)).findings] == ["sub/x.py:1:8"]
+    assert await said(git_clean, run) == ["sub/x.py has changes that are not committed"]

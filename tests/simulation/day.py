@@ -23,7 +23,8 @@ from handrail.engine.dispatch import Dispatch
 from handrail.engine.record_writer import RecordWriter
 from handrail.engine.running.answers import ApprovalAnswers
 from handrail.engine.running.control import Control
-from handrail.engine.running.worker import Worker, WorkerSettings, WorkerStore
+from handrail.engine.running.worker import Worker, WorkerStore
+from handrail.engine.running.worker_settings import WorkerSettings
 from handrail.storage.memory import MemoryStore
 from simulation.disk import Disk, Weather
 from simulation.endings import is_at_rest, left_behind, why_not_at_rest

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Final, Protocol
 
 from handrail.domain.errors import HandrailError, Limited, Unavailable
 from handrail.domain.journal.chain import Head, Record
+from handrail.domain.journal.mark import START, Mark
 from handrail.domain.journal.projection import Change
-from handrail.engine.running.lease import Lease, LeaseHolder
+from handrail.engine.fleet.node_table import NodeTable
+from handrail.engine.running.lease import FOR_EVER, NONE_RESTS, Lease, LeaseHolder
 from handrail.storage.memory import MemoryStore
 from simulation.loop import Process
 
@@ -118,17 +120,32 @@ class Disk:
         await self._reading()
         return await self._store.definition(content_hash)
 
-    async def heads(self, *, after: int = 0) -> tuple[int, list[Head]]:
+    async def end(self) -> Mark:
+        """How far the store is."""
+        await self._reading()
+        return await self._store.end()
+
+    def listen(self, heard: Callable[[], None]) -> Callable[[], None]:
+        """Others are found by looking."""
+        return self._store.listen(heard)
+
+    async def heads(self, *, after: Mark = START) -> tuple[Mark, list[Head]]:
         """What has changed."""
         await self._reading()
         return await self._store.heads(after=after)
 
     async def lease_holders(
-        self, *, after: str = "", limit: int = 1_000, project: str | None = None
+        self,
+        *,
+        after: str = "",
+        limit: int = 1_000,
+        project: str | None = None,
+        is_awake: bool = False,
+        now: int = FOR_EVER,
     ) -> list[LeaseHolder]:
         """Who executes what."""
         await self._reading()
-        return await self._store.lease_holders(after=after, limit=limit, project=project)
+        return await self._store.lease_holders(after=after, limit=limit, project=project, is_awake=is_awake)
 
     async def lease_holder(self, run: str, *, project: str | None = None) -> LeaseHolder | None:
         """The same for one run."""
@@ -156,14 +173,33 @@ class Disk:
         leases: list[Lease] = await self._write(do)
         return leases
 
-    async def release(self, leases: Sequence[Lease]) -> None:
+    async def release(
+        self,
+        leases: Sequence[Lease],
+        *,
+        resting: Mapping[str, int] = NONE_RESTS,
+        until: Mapping[str, int] = NONE_RESTS,
+    ) -> None:
         """Give leases back."""
 
         async def do() -> None:
-            await self._store.release(leases)
+            await self._store.release(leases, resting=resting, until=until)
             self._clerk.released(leases)
 
         await self._write(do)
+
+    async def hand_over(self, lease: Lease, *, n: int, needs: str) -> None:
+        """Give a lease back, for a node that has something."""
+
+        async def do() -> None:
+            await self._store.hand_over(lease, n=n, needs=needs)
+            self._clerk.released([lease])
+
+        await self._write(do)
+
+    def nodes(self) -> NodeTable:
+        """Who works on this store."""
+        return self._store.nodes()
 
     async def retire(self, owner: str) -> None:
         """Give all leases of an owner back."""

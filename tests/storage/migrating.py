@@ -5,7 +5,8 @@ from __future__ import annotations
 import sqlite3
 import sys
 
-from handrail.storage.sqlite.migration import Migration, migrate
+from handrail.storage.migrations import Migration
+from handrail.storage.sqlite.migration import migrate
 
 ROWS = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 500) SELECT x FROM n"
 

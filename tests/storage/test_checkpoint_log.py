@@ -22,6 +22,7 @@ from handrail.domain.journal.checkpoint import (
     next_checkpoint,
     sealed_with,
 )
+from handrail.domain.journal.mark import Mark
 from handrail.storage.checkpoint_log import CheckpointFile
 
 APPEND_MANY = """
@@ -42,7 +43,7 @@ def following(previous: SealedCheckpoint | None, *, streams: int = 1) -> SealedC
     before = previous.checkpoint if previous else None
     events = (before.events if before else 0) + 1
     heads = [Head(f"run_{n:08d}", events, os.urandom(32)) for n in range(streams)]
-    checkpoint = next_checkpoint(before, store="st", at=events, events=events, order="", heads=heads)
+    checkpoint = next_checkpoint(before, store="st", at=events, mark=Mark.at(events), orders={}, heads=heads)
     return sealed_with(checkpoint, key="k", signature=b"s")
 
 

@@ -15,6 +15,7 @@ ENGINES_OWN = {
     "engine/running/breakers.py": "the circuit breaker of a server: handrail's own observation",
     "engine/proving/store_facts.py": "what an operator did to the store: asked in `accept`",
     "engine/proving/erasure.py": "an erasure: asked in `erase_payload`",
+    "engine/proving/node_keys.py": "the admission of a node: asked in `admit`; the first node introduces itself",
 }
 """Files that write events which no command asks for."""
 
@@ -61,7 +62,26 @@ def test_only_the_engine_makes_events_and_only_where_the_policy_is_asked() -> No
 
 
 def test_what_an_operator_does_to_the_store_asks_the_policy() -> None:
-    for file, name in (("engine/proving/erasure.py", "erase_payload"), ("engine/proving/store_facts.py", "accept")):
+    for file, name in (
+        ("engine/proving/erasure.py", "erase_payload"),
+        ("engine/proving/node_keys.py", "admit"),
+        ("engine/proving/store_facts.py", "accept"),
+    ):
         tree = ast.parse((SRC / file).read_text(encoding="utf-8"))
         (function,) = [one for one in functions(tree) if one.name == name]
         assert called(function)[0] == ASKS, file
+
+
+def test_only_who_has_asked_for_the_passphrase_says_so() -> None:
+    """A command with `is_proven` counts as one whose passphrase was right; a preview grants nothing."""
+    saying = {
+        name
+        for name, tree in sources("")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.keyword | ast.Constant) and "is_proven" in {getattr(node, "arg", ""), _text(node)}
+    }
+    assert saying - {"domain/policy/asking.py"} == {"engine/running/answers.py", "domain/preview/control_preview.py"}
+
+
+def _text(node: ast.AST) -> str:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""

@@ -19,7 +19,6 @@ LINE = re.compile(
 ROOMS = ("assembly", "domain", "engine", "interfaces/mcp", "rules", "runs.py", "tools")
 READERS = {
     "assembly/secrets.py": {"allowed_env"},
-    "assembly/checks.py": {"sandbox_of"},
     "assembly/people.py": {"_groups", "policy_of", "answer_rules"},
     "domain/policy/answering.py": {"_not_asked", "_no_channel"},
     "tools/configuration.py": {"tool_configuration", "_allowed_hosts"},

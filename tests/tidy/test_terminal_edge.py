@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 
+from handrail.interfaces.cli.program import COMMANDS
 from tidy.yardstick import SOURCE
 
 EDGES = {"interfaces/cli/words/terminal_edge.py", "interfaces/cli/words/live_console.py"}
@@ -85,3 +87,34 @@ def test_every_way_around_is_seen(code: str) -> None:
 
 def test_what_prints_nothing_is_not_taken_for_it() -> None:
     assert prints("say('a')\nsys.stdout.isatty()\nfile.write('a')\nclick.option('--a')\nprint_table([], [])") == []
+
+
+TYPED = re.compile(rf"(?<!\w)handrail (?:{'|'.join(sorted(COMMANDS))})\b")
+WITHOUT_A_PROJECT = {"interfaces/cli/demo/group.py", "interfaces/cli/journal/bundle.py"}
+"""What the tour prints is for a project of one's own; a bundle is verified anywhere."""
+
+
+def said_directly(source: str) -> list[str]:
+    """The commands in the texts of calls of `say` that no function has completed."""
+    found: list[str] = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "say":
+            texts = [part for arg in node.args for part in _written(arg)]
+            found += [f"{node.lineno}: {text}" for text in texts if TYPED.search(text)]
+    return found
+
+
+def _written(node: ast.AST) -> list[str]:
+    """The literal texts of an argument; what a function is called with is its business."""
+    if isinstance(node, ast.Call):
+        return []
+    own = [node.value] if isinstance(node, ast.Constant) and isinstance(node.value, str) else []
+    return own + [text for child in ast.iter_child_nodes(node) for text in _written(child)]
+
+
+def test_a_command_to_type_next_is_made_where_the_folder_is_known() -> None:
+    """It must work as it stands, also after --project: words/own_command.py completes it."""
+    for path in sorted((SOURCE / "interfaces" / "cli").rglob("*.py")):
+        if path.relative_to(SOURCE).as_posix() not in WITHOUT_A_PROJECT:
+            assert said_directly(path.read_text(encoding="utf-8")) == [], path.name
+    assert said_directly('say(f"now: `handrail run show {x}`")'), "the test can fail"

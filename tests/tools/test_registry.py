@@ -126,6 +126,7 @@ def test_a_plugin_can_not_take_the_place_of_another_tool(tmp_path: Path, install
         ("raise RuntimeError('out of\\n order')", "broken:tools", "RuntimeError: out of order"),
         ("import no_such_module_anywhere", "broken:tools", "ModuleNotFoundError: No module named"),
         ("import sys; sys.exit(3)", "broken:tools", "SystemExit: 3"),
+        ("raise BaseException('of its own')", "broken:tools", "BaseException: of its own"),
         ("def x(:", "broken:tools", "SyntaxError"),
         ("", "broken:tools", "AttributeError"),
         ("tools = 3", "broken:tools", "TypeError"),

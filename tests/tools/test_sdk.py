@@ -118,9 +118,11 @@ class Odd(Exception):
         (KeyError("bug"), "tool_error"),
         (Odd("a\n  b"), "tool_error"),
         (Odd(), "tool_error"),
+        (SystemExit(3), "tool_error"),
+        (BaseException("of its own"), "tool_error"),
     ],
 )
-async def test_an_exception_has_a_category_and_no_traceback(error: Exception, category: str) -> None:
+async def test_an_exception_has_a_category_and_no_traceback(error: BaseException, category: str) -> None:
     @tool("always.fails", effect="none")
     def fails() -> None:
         raise error

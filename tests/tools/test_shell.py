@@ -75,9 +75,9 @@ async def test_a_command_is_run_and_its_words_come_back(tool: FunctionTool, tmp_
 
 async def test_another_exit_than_expected_fails_with_the_last_words(tool: FunctionTool) -> None:
     code = "for n in 1 2 3 4 5 6 7; do echo line $n >&2; done; exit 3"
-    with Fails(Category.TOOL_ERROR, "exit 3\nline 3\nline 4\nline 5\nline 6\nline 7"):
+    with Fails(Category.TOOL_ERROR, "exit 3:\nline 3\nline 4\nline 5\nline 6\nline 7"):
         await run(tool, "sh", "-c", code)
-    with Fails(Category.TOOL_ERROR, "exit 4\nout"):
+    with Fails(Category.TOOL_ERROR, "exit 4:\nout"):
         await run(tool, "sh", "-c", "echo out; exit 4", expect=[0, 3])
     assert (await run(tool, "sh", "-c", "exit 3", expect=[3]))["exit"] == 3
 

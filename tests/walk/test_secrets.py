@@ -3,6 +3,7 @@ then nothing in the home folder, nor in what was exported from it, holds one."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import Iterator, Mapping
@@ -10,16 +11,25 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
+import httpx
+import mcp_types as mt
 import pytest
 
 from domain.spellings import SPELLED
-from handrail.assembly.opening import open_assembly
+from handrail.assembly.opening import Assembly, open_assembly
 from handrail.assembly.secrets import secrets_of
 from handrail.domain.definition.authoring import definition_from
+from handrail.domain.journal.mark import START
 from handrail.domain.run.legal_controls import Action
 from handrail.domain.run.status import RunStatus
+from handrail.engine.known_secrets import LOOK_EVERY_S
+from handrail.interfaces.http.contract.route import API, MediaType, Method
+from handrail.interfaces.http.contract.routes import ROUTES
+from handrail.interfaces.http.feed.event_feed import EventFeed
 from handrail.logs import start_logging, stop_logging
+from handrail.settings import read_settings
 from handrail.tools.sdk import PythonTool, ToolContext, fail, tool
+from interfaces.http.in_process import as_actor
 from interfaces.mcp.surface.agent import KNOWN, Agent, Place, data_of, text_of
 from interfaces.shell import Shell
 
@@ -248,3 +258,108 @@ def test_a_definition_with_a_secret_in_it_is_refused_with_what_to_write(place: P
         assert SECRETS[name] not in json.dumps(error, ensure_ascii=False)
     (place.folder / "plan.json").unlink()
     assert_clean(place)
+
+
+# --- what was journaled before its secret was stored ------------------------------------------------------
+
+
+CHECKED = {
+    "id": "c",
+    "name": "Checked",
+    "steps": [
+        {"id": "p", "prompt": "Do it."},
+        {"id": "q", "prompt": "B.", "checks": [{"rule": "equals", "value": "right"}]},
+        {"id": "go", "approve": "Use {{ steps.p.output }}?"},
+    ],
+}
+
+
+async def leaked(client: httpx.AsyncClient) -> str:
+    """A run that knows every secret, from before any was stored."""
+    run = str((await client.post("/api/v1/runs", json={"definition": CHECKED, "goal": SHORTER})).json()["run"])
+    for step, output in (("p", EVERYTHING), ("q", "right")):
+        body = {"step": step, "output": output, "note": SHORTER, "vars": {"v": 48291377}}
+        answer = await client.post(f"/api/v1/runs/{run}/submit", json=body)
+        assert answer.json()["accepted"], answer.text
+    return run
+
+
+def leaks_in(*texts: str) -> list[str]:
+    return [core for text in texts for core in CORES if core in text or json.dumps(core)[1:-1] in text]
+
+
+async def test_no_answer_of_the_api_and_no_event_of_its_feed_has_a_secret_from_before_it_was_stored(
+    tmp_path: Path,
+) -> None:
+    settings = read_settings(
+        {"home": str(tmp_path / "home"), "project": str(tmp_path)}, {"HANDRAIL_SECRETS_IN": "file"}
+    )
+    async with as_actor(tmp_path, "person:ada") as (client, parts):
+        run = await leaked(client)
+        known = {"run": run, "other": run, "step": "p", "n": "3", "action": "cancel"}
+        known |= {"plan": "p", "workflow": "c", "rule": "equals", "server": "s"}
+        paths = [
+            API + route.path.replace(":path}", "}").replace(":int}", "}").format(**known)
+            for route in ROUTES
+            if route.method is Method.GET and route.form is MediaType.JSON and route.name != "doctor"
+        ]
+        before = [(await client.get(path)).text for path in paths]
+        assert len({path for path, text in zip(paths, before, strict=True) if leaks_in(text)}) > 5, "it does leak"
+        for name, value in SECRETS.items():
+            secrets_of(settings).keep(name, value, ["*"])
+        await asyncio.sleep(2 * LOOK_EVERY_S)
+        for path in (*paths, f"{API}/runs/{SECRETS['TOKEN']}", f"{API}/approvals/{run}/go"):
+            answer = await client.get(path)
+            assert isinstance(answer.json(), dict), path
+            assert not leaks_in(answer.text), path
+        frames = await EventFeed(lambda: opened(parts)).stored_after(START)
+        assert b"[redacted]" in b"".join(frame.data for frame in frames)
+        assert not leaks_in(*(frame.data.decode() for frame in frames))
+        checked = {"run": run, "step": "q", "output": EVERYTHING}
+        for path, body in (
+            (f"{API}/plans/check", checked),
+            (f"{API}/runs/{run}/skip", {"reason": "", "step": SHORTER}),
+        ):
+            answer = await client.post(path, json=body)
+            assert not leaks_in(answer.text), path
+    shell = Shell(tmp_path)
+    for kind in ("--html", "--md"):
+        report = await asyncio.to_thread(shell.run, "run", "report", run, kind, "-")
+        assert report.exit_code == 0, report.output
+        assert "redacted" in report.stdout
+        assert not leaks_in(report.stdout), kind
+
+
+async def opened(parts: Assembly) -> Assembly:
+    return parts
+
+
+async def test_no_resource_and_no_question_has_a_secret_from_before_it_was_stored(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    async def person(_: object, params: Any) -> mt.ElicitResult:
+        asked.append(params.message)
+        return mt.ElicitResult(action="cancel")
+
+    place = Place(tmp_path)
+    place.home_config('secrets_in = "file"\n')
+    place.workflow(CHECKED)
+    async with place.agent(elicitation_callback=person) as agent:
+        run = (await agent.call("workflow_next", workflow="c", goal=SHORTER))["run"]
+        await agent.call("workflow_next", run=run, step="p", output=EVERYTHING)
+        await agent.call("workflow_next", run=run, step="q", output="right")
+        uris = [f"handrail://runs/{run}", f"handrail://runs/{run}/journal", "handrail://runs"]
+        assert leaks_in(await content(agent, uris[1]))
+        for name, value in SECRETS.items():
+            secrets_of(place.settings()).keep(name, value, ["*"])
+        await asyncio.sleep(2 * LOOK_EVERY_S)
+        for uri in uris:
+            assert not leaks_in(await content(agent, uri)), uri
+        await agent.refused("control", "forbidden", run=run, action="approve", reason="r")
+    assert "[redacted]" in asked[0]
+    assert not leaks_in(*asked)
+
+
+async def content(agent: Agent, uri: str) -> str:
+    (one,) = (await agent.client.read_resource(uri)).contents
+    return str(getattr(one, "text", ""))

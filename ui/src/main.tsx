@@ -7,8 +7,8 @@ import './style/run.css';
 import './style/pages.css';
 import { render, type JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { takeKey } from './core/api';
-import { inField, listenForKeys, useKeys } from './core/keys';
+import { takeKey, takeState } from './core/api';
+import { listenForKeys, useKeys } from './core/keys';
 import { startLive } from './core/live';
 import { followLinks, go, match, usePlace } from './core/router';
 import { useStore } from './core/store';
@@ -34,11 +34,8 @@ function App(): JSX.Element {
     '.': toggleTheme,
     s: () => go('/library'),
     '/': () => document.querySelector<HTMLInputElement>('main input[type=search]')?.focus(),
-    Escape: (event) => {
-      if (inField(event.target)) (event.target as HTMLElement).blur();
-    },
     ...Object.fromEntries(PLACES.map((place) => [`g ${place.key}`, () => go(place.href)])),
-  });
+  }, true);
   useEffect(() => fetchSoon([Palette, KeysDialog]), []);
   return (
     <div class="frame">
@@ -46,7 +43,7 @@ function App(): JSX.Element {
         Skip to the page
       </a>
       <Sidebar at={found?.route.at} counts={counts} />
-      <Part key={found?.route.pattern}>{found ? <found.route.page params={found.params} /> : <Nowhere path={path} />}</Part>
+      <Part key={found && `${found.route.at} ${found.params.run ?? ''}`}>{found ? <found.route.page params={found.params} /> : <Nowhere path={path} />}</Part>
       <BottomBar at={found?.route.at} counts={counts} />
       {shown === 'palette' ? <Palette /> : null}
       {shown === 'keys' ? <KeysDialog /> : null}
@@ -70,16 +67,19 @@ function findRoute(path: string): { route: Route; params: Record<string, string>
 }
 
 function Nowhere({ path }: { path: string }): JSX.Element {
+  const isLink = path === '/enter';
+  const word = isLink ? 'Sign in' : 'Not found';
   return (
-    <Shell crumbs={[{ word: 'Not found' }]} title="Not found" json={false}>
-      <Empty whole title="There is no such page" actions={<Button href="/">Home</Button>}>
-        Nothing is at {path}.
+    <Shell crumbs={[{ word }]} title={word} json={false}>
+      <Empty whole title={isLink ? 'This link was used, or is too old' : 'There is no such page'} actions={<Button href="/">Home</Button>}>
+        {isLink ? 'It works once, for two minutes. Say “handrail open” in a terminal: it gives a new one.' : `Nothing is at ${path}.`}
       </Empty>
     </Shell>
   );
 }
 
 takeKey();
+takeState();
 followLinks();
 listenForKeys();
 startLive();

@@ -63,6 +63,7 @@ export const SERVER: Record<string, Look> = {
   unasked: look('Not called yet', 'ready', 'off'),
   open: look('Not being called', 'failed', 'bad'),
   half_open: look('Trying again', 'clock', 'wait'),
+  changed: look('Changed since pinned', 'warning', 'wait'),
   untrusted: look('Not trusted yet', 'lock', 'wait'),
 };
 

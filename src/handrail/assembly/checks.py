@@ -16,7 +16,7 @@ from handrail.domain.checks.finding import Finding, Flaw, finding_without_text
 from handrail.domain.checks.finding import Path as Place
 from handrail.domain.checks.judgement import PlainRuleSet
 from handrail.domain.definition.model import Definition
-from handrail.domain.errors import Invalid
+from handrail.engine.checking.clean_sandbox import CleanSandbox
 from handrail.engine.checking.gate import QualityGate
 from handrail.engine.checking.shared_call import SharedCall
 from handrail.engine.dispatch import Observe
@@ -31,7 +31,7 @@ from handrail.rules.plugins.card_cache import CardCache
 from handrail.rules.plugins.plugin_discovery import PluginRules
 from handrail.rules.plugins.plugin_rule import RuleEntry
 from handrail.rules.registry import RuleRegistry, built_in
-from handrail.settings import Settings
+from handrail.settings import SANDBOX, Settings
 from handrail.storage.check_cache import RuleMemory
 from handrail.tools.registry import Registry
 from handrail.tools.sandbox.unconfined import Unconfined
@@ -40,13 +40,15 @@ from handrail.tools.shell import ShellConfiguration, shell_configuration, shell_
 
 def gate_of(settings: Settings, toolbox: Registry | None = None) -> QualityGate:
     """The gate that applies the checks of this project's runs."""
+    secrets = (toolbox.secrets if toolbox else None) or known_secrets_of(settings)
     return QualityGate(
         rules=rules_of(settings, toolbox),
         fits=findings_in,
         project=settings.project,
         private=(settings.home,),
-        sandbox=sandbox_of(settings),
-        memory=rule_memory_of(settings, toolbox.secrets if toolbox else None),
+        sandbox=CleanSandbox(sandbox_of(settings), secrets),
+        memory=rule_memory_of(settings, secrets),
+        secrets=secrets,
         tree=SharedCall(partial(tree_digest, settings.project, private=(settings.home,))),
         is_plain=settings.choices.checks == "plain",
     )
@@ -60,11 +62,8 @@ def observer_of(settings: Settings) -> Observe:
 def sandbox_of(settings: Settings, more: Sequence[Path] = ()) -> Sandbox:
     """Where the commands of checks run; `more` are further folders that they may read."""
     table = settings.home_tables.get("checks", {})  # not the project's: what was cloned must not open the door
-    walls = table.get("sandbox", "required")
-    if set(table) - {"sandbox"} or walls not in {"required", "off"}:
-        raise Invalid("config.toml: [checks] takes one key, sandbox", hint='write: sandbox = "required", or "off"')
-    if walls == "off":
-        return Unconfined(settings.project)
+    if table.get(SANDBOX) == "off":
+        return Unconfined(settings.project, private=(settings.home,))
     configuration = shell_of(settings)
     read = (*configuration.read, *map(str, more))
     return shell_sandbox(settings.project, with_(configuration, read=read), private=(settings.home,))

@@ -13,26 +13,31 @@ from pathlib import Path
 from typing import Final
 
 from handrail.assembly.checks import gate_of, inputs_checked, misfits_in, observer_of, rules_of
+from handrail.assembly.hosts import host_of
+from handrail.assembly.nodes import labels_of_machine, node_of
 from handrail.assembly.people import passphrase_of, people_of, policy_of
 from handrail.assembly.secrets import guard_logs, known_secrets_of
+from handrail.assembly.stores import TurnSealer, is_shared, reading_store, verifier_of, writing_store
 from handrail.assembly.tools import library_of, survey_of, toolbox_of
 from handrail.definitions import Definitions
 from handrail.domain.analysis.local import Survey
 from handrail.domain.definition.duration import duration_ms
 from handrail.domain.definition.model_hint import Model
-from handrail.domain.errors import HandrailError, IntegrityBroken, Unavailable
+from handrail.domain.errors import HandrailError, IntegrityBroken
+from handrail.domain.fleet.label import labels_of
 from handrail.domain.journal.chain import Record
 from handrail.domain.project import Project
 from handrail.engine.clock import new_id, steady_clock, system_clock, system_entropy
 from handrail.engine.dispatch import Dispatch
+from handrail.engine.fleet.limits import FleetLimits, LimitTable
+from handrail.engine.fleet.node import LocalNode
 from handrail.engine.guiding.guide import Guide
 from handrail.engine.guiding.recorder import Recorder
-from handrail.engine.journal import FAR_BEHIND
 from handrail.engine.known_secrets import KnownSecrets
 from handrail.engine.plans import Plans
 from handrail.engine.proving import store_facts
 from handrail.engine.proving.audit import AuditResult, verify
-from handrail.engine.proving.checkpointer import Checkpointer, found_text
+from handrail.engine.proving.checkpointer import Checkpointer, CheckpointLog, found_text
 from handrail.engine.proving.checkpointing_journal import CheckpointingJournal
 from handrail.engine.proving.erasure import Within, erase_payload
 from handrail.engine.proving.projection_repair import WholeStore, rebuild
@@ -40,21 +45,22 @@ from handrail.engine.proving.witness_courier import CopyState, Witness, WitnessC
 from handrail.engine.reading.approvals import Approvals
 from handrail.engine.reading.control_previews import ControlPreviews
 from handrail.engine.reading.ledger import Ledger
+from handrail.engine.reading.node_view import NodeReader, NodesView
 from handrail.engine.reading.run_reader import RunReader
 from handrail.engine.record_writer import RecordWriter
+from handrail.engine.run_secrets import RunSecrets
 from handrail.engine.running.answers import ApprovalAnswers
 from handrail.engine.running.change_notifier import ChangeNotifier
 from handrail.engine.running.control import Control
-from handrail.engine.running.worker import Worker, WorkerSettings
+from handrail.engine.running.worker import Worker
+from handrail.engine.running.worker_settings import WorkerSettings
 from handrail.library.models import models_of
 from handrail.library.shelf.workflow_library import WorkflowLibrary
 from handrail.settings import Settings, local_person
-from handrail.storage.checkpoint_log import CheckpointFile
-from handrail.storage.keys import open_key, open_public_key, open_secret
-from handrail.storage.memory import MemoryStore
+from handrail.storage.keys import open_secret
 from handrail.storage.presence import ProcessPresence
 from handrail.storage.project_registry import ProjectRegistry, real_path
-from handrail.storage.sqlite.store import SqliteStore
+from handrail.storage.shared_presence import SharedPresence
 from handrail.storage.witnesses.copies import witnessed_in
 from handrail.storage.witnesses.register import WitnessRegister
 from handrail.storage.witnesses.targets import witnesses_of
@@ -62,6 +68,7 @@ from handrail.tools.registry import Registry
 from handrail.tools.sdk import PythonTool
 
 CARRYING: Final = "carrying.key"
+WORKER: Final = "worker"
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +80,7 @@ class StoreReader:
     settings: Settings
     project: Project
     store: WholeStore
-    checkpoints: CheckpointFile
+    checkpoints: CheckpointLog
     ledger: Ledger
     plans: Plans
 
@@ -86,7 +93,7 @@ class StoreReader:
         against: str = "",
     ) -> AuditResult:
         """Verify the journal, or one stream of it; `against` names a witness to compare with."""
-        key = open_public_key(self.settings.keys)
+        key = await verifier_of(self.settings, self.store)
         copies = await asyncio.to_thread(witnessed_in, against) if against else None
         return await verify(
             self.store, self.checkpoints, key, stream=stream, replay=replay, receipts=receipts, witnessed=copies
@@ -95,7 +102,15 @@ class StoreReader:
     def run_reader(self, toolbox: Registry | None = None) -> RunReader:
         """Reads runs as the project of these settings sees them."""
         find = ProjectRegistry(self.settings.home).find
-        return RunReader(self.store, system_clock, toolbox, project=self.project.id, find_project=find)
+        return RunReader(
+            self.store,
+            system_clock,
+            toolbox,
+            project=self.project.id,
+            find_project=find,
+            fleet=self.store,
+            is_shared=is_shared(self.settings),
+        )
 
     def previews(self, toolbox: Registry | None = None) -> ControlPreviews:
         """Says what controls would do, and who may, by the policy of these settings."""
@@ -104,6 +119,11 @@ class StoreReader:
     def approvals(self, toolbox: Registry | None = None) -> Approvals:
         """Reads what waits for the answer of a person."""
         return Approvals(self.previews(toolbox))
+
+    async def nodes(self) -> NodesView:
+        """Who executes runs on the store, and what waits for a node."""
+        settled = None if is_shared(self.settings) else self.run_reader().is_settled
+        return await NodeReader(self.store, settled).all(now=system_clock())
 
 
 @dataclass(frozen=True)
@@ -117,6 +137,8 @@ class StoreWriter:
     plans: Plans
     control: Control
     recorder: Recorder
+    prefix: str = ""
+    limits: LimitTable | None = None
 
     async def accept(self, *, reason: str, actor: str) -> None:
         """Accept a journal that differs from its checkpoints; who accepted it and why becomes an event."""
@@ -128,7 +150,9 @@ class StoreWriter:
         """Rewrite projections that differ from their events; how many streams were changed."""
         return await rebuild(self.reader.store)
 
-    async def erase(self, stream: str, n: int, *, reason: str, actor: str, within: Within | None = None) -> Record:
+    async def erase(
+        self, stream: str, n: int, *, reason: str, actor: str, within: Within | None = None, is_forced: bool = False
+    ) -> Record:
         """Erase the content of one event permanently: of any project, or `within` one."""
         store, record_writer = self.reader.store, self.record_writer
         return await erase_payload(
@@ -142,6 +166,7 @@ class StoreWriter:
             entropy=record_writer.entropy,
             secrets=record_writer.secrets,
             within=within,
+            is_forced=is_forced,
         )
 
 
@@ -150,16 +175,21 @@ class OpenStore:
     """A store that is open for writing, for any number of projects."""
 
     store: WholeStore
-    checkpoints: CheckpointFile
+    checkpoints: CheckpointLog
     journal: CheckpointingJournal
     record_writer: RecordWriter
     checkpointer: Checkpointer
+    secrets: RunSecrets | None = None
+    prefix: str = ""
+    """How the names of this home's workers begin, if other homes share the store."""
+    limits: LimitTable | None = None
+    """Where all nodes count their calls, if they share the store."""
 
     def writer(self, settings: Settings) -> StoreWriter:
         """The store as the project of these settings writes to it; the project is registered if it is new."""
         registry = ProjectRegistry(settings.home)
         project = registry.register(settings.project)
-        look = _reading(settings, self.store, self.record_writer, project)
+        look = _reading(settings, self.store, self.checkpoints, self.record_writer, project)
         steady = steady_clock(self.record_writer.clock)
         dispatch = Dispatch(
             self.journal,
@@ -170,12 +200,23 @@ class OpenStore:
             find_project=registry.find,
             behalf=local_person(),
             observe=observer_of(settings),
+            run_secrets=self.secrets,
         )
         recorder = Recorder(dispatch, steady, inputs_checked)
         plans = Plans(self.journal, self.record_writer, project.id)
         answers = ApprovalAnswers(dispatch.policy.answers, steady, fits=misfits_in, passphrase=passphrase_of(settings))
         control = Control(dispatch, steady, answers, recorder=recorder)
-        return StoreWriter(look, self.record_writer, self.checkpointer, dispatch, plans, control, recorder)
+        return StoreWriter(
+            look,
+            self.record_writer,
+            self.checkpointer,
+            dispatch,
+            plans,
+            control,
+            recorder,
+            prefix=self.prefix,
+            limits=self.limits,
+        )
 
 
 @asynccontextmanager
@@ -195,27 +236,36 @@ async def open_store(
     settings: Settings, *, compare: bool = True, secrets: KnownSecrets | None = None
 ) -> AsyncIterator[OpenStore]:
     """Open the store itself, which several projects can share; see `open_writer`."""
-    _require_sqlite(settings)
     secrets = secrets or known_secrets_of(settings)
     await asyncio.to_thread(secrets.scrubber)  # in a thread: the keyring may have to prompt its user
     guard_logs(secrets)
     record_writer = RecordWriter(system_clock, system_entropy, secrets)
-    async with await SqliteStore.open(settings.journal, busy_ms=duration_ms(settings.choices.busy)) as store:
-        checkpoints = CheckpointFile(settings.checkpoints)
-        has_checkpoints = await checkpoints.last() is not None if compare else False
-        if compare and not has_checkpoints:
+    async with writing_store(settings, record_writer, compare=compare) as parts:
+        store, checkpoints = parts.store, parts.checkpoints
+        if compare and not parts.unsealed and await checkpoints.last() is None:
             await _warn_of_missing_checkpoints(store)
-        key = open_key(settings.keys, has_checkpoints=has_checkpoints)
-        register = WitnessRegister(settings.checkpoints)
-        courier = WitnessCourier(checkpoints, _witnesses(settings), register, record_writer.clock)
-        checkpointer = Checkpointer(store, checkpoints, key, record_writer.clock, courier.wake)
+        register = WitnessRegister(_log_folder(settings))
+        witnesses = (*witnesses_named(settings), *parts.copies)
+        courier = WitnessCourier(checkpoints, witnesses, register, record_writer.clock)
+        checkpointer = Checkpointer(store, checkpoints, parts.signer, record_writer.clock, courier.wake)
         if compare and (breaks := await checkpointer.compare()):
             raise IntegrityBroken(f"the journal is not what its last checkpoint says: {found_text(breaks)}")
-        journal = CheckpointingJournal(store, checkpointer, every=settings.choices.checkpoint_every)
+        sealer = TurnSealer(checkpointer, parts.turns)
+        every = settings.choices.checkpoint_every
+        journal = CheckpointingJournal(store, sealer, every=every, unsealed=parts.unsealed)
         try:
             courier.wake()  # an earlier process may have left something to copy
-            await store_facts.create(journal, record_writer, key=key.public)
-            yield OpenStore(store, checkpoints, journal, record_writer, checkpointer)
+            await store_facts.create(journal, record_writer, key=parts.signer.public)
+            yield OpenStore(
+                store,
+                checkpoints,
+                journal,
+                record_writer,
+                checkpointer,
+                secrets=parts.secrets,
+                prefix=parts.prefix,
+                limits=parts.limits,
+            )
         finally:
             await journal.close()
             await courier.close()
@@ -226,17 +276,11 @@ async def open_reader(settings: Settings) -> AsyncIterator[StoreReader]:
     """Open the store that the settings name for reading only; an empty one if it does not exist.
 
     Nothing is written, except that a store of an older handrail is brought to the present schema first."""
-    _require_sqlite(settings)
     guard_logs(known_secrets_of(settings))
     record_writer = RecordWriter(system_clock, system_entropy)
     project = ProjectRegistry(settings.home).at(settings.project)
-    if not settings.journal.exists():
-        async with MemoryStore() as nothing:
-            yield _reading(settings, nothing, record_writer, project)
-        return
-    busy_ms = duration_ms(settings.choices.busy)
-    async with await SqliteStore.open_migrated(settings.journal, busy_ms=busy_ms) as store:
-        yield _reading(settings, store, record_writer, project)
+    async with reading_store(settings) as (store, checkpoints):
+        yield _reading(settings, store, checkpoints, record_writer, project)
 
 
 @dataclass(frozen=True)
@@ -288,7 +332,7 @@ async def open_assembly(
     try:
         async with (
             open_writer(settings, secrets=toolbox.secrets) as writer,
-            _assembled(writer, toolbox, actor, picks_up=picks_up) as parts,
+            _assembled(writer, toolbox, actor, _node(writer, actor) if picks_up else None) as parts,
         ):
             yield parts
     finally:
@@ -300,13 +344,21 @@ class ProjectAssemblies:
 
     def __init__(self, opened: OpenStore, actor: str, resources: AsyncExitStack) -> None:
         self._opened, self._actor, self._resources = opened, actor, resources
+        self.node: LocalNode | None = None
+        """This process as a node, which all projects share; from the first that is opened."""
 
     async def open(self, settings: Settings) -> Assembly:
         """The parts of one more project; they are closed together with the store."""
-        toolbox = toolbox_of(settings)
-        self._resources.push_async_callback(toolbox.close)
-        parts = _assembled(self._opened.writer(settings), toolbox, self._actor, picks_up=True)
-        return await self._resources.enter_async_context(parts)
+        async with AsyncExitStack() as own:
+            # One set of known secrets: what a tool of one project was given must not be written by another either.
+            toolbox = toolbox_of(settings, secrets=self._opened.record_writer.secrets)
+            own.push_async_callback(toolbox.close)
+            writer = self._opened.writer(settings)
+            self.node = self.node or _node(writer, self._actor)
+            parts = _assembled(writer, toolbox, self._actor, self.node)
+            opened = await own.enter_async_context(parts)
+            self._resources.push_async_exit(own.pop_all())
+            return opened
 
 
 @asynccontextmanager
@@ -318,25 +370,37 @@ async def open_assemblies(settings: Settings, *, actor: str) -> AsyncIterator[Pr
 
 
 @asynccontextmanager
-async def _assembled(writer: StoreWriter, toolbox: Registry, actor: str, *, picks_up: bool) -> AsyncIterator[Assembly]:
+async def _assembled(
+    writer: StoreWriter, toolbox: Registry, actor: str, node: LocalNode | None
+) -> AsyncIterator[Assembly]:
+    """The parts; without a node, the worker executes only what it is asked to."""
     settings, dispatch = writer.reader.settings, writer.dispatch
     models = models_of(settings.tables.get("models", {}))
-    owner = new_id("w-", writer.record_writer.entropy)
+    owner = new_id(writer.prefix or "w-", writer.record_writer.entropy)
     presence = ProcessPresence.enter(settings.workers, owner)
+    present = SharedPresence(presence, writer.prefix) if writer.prefix else presence
     gate = gate_of(settings, toolbox)
     survey = survey_of(rules_of(settings, toolbox), toolbox, people_of(settings))
     terms = WorkerSettings(
         owner=owner,
-        actor=f"{actor}:{owner}" if actor == "worker" else actor,
+        # In a shared store the machine is named: what its tools did is undone there.
+        actor=f"{WORKER}:{owner}" if actor == WORKER or writer.prefix else actor,
         clock=writer.control.clock,
         check=inputs_checked,
         fits=misfits_in,
         judge=gate.judge,
         lease_s=duration_ms(settings.choices.lease) / 1_000,
         calls_max=settings.choices.calls,
-        picks_up=picks_up,
+        node=node,
+        labels=frozenset(labels_of_machine(settings, toolbox.server_names(), dispatch.project, writer.prefix)),
+        runs_on=frozenset(labels_of(settings.choices.runs_on)),
+        is_shared=bool(writer.prefix),
+        limits=FleetLimits(writer.limits, owner, dispatch.project) if writer.limits is not None else None,
+        picks_up=node is not None,
     )
-    worker = Worker(dispatch, writer.reader.store, toolbox, presence, terms)
+    # A process that executes only what it is asked for does that itself: it may be the only one with its tools.
+    host = host_of(settings, writer.reader.store, project=dispatch.project, node=owner) if node is not None else None
+    worker = Worker(dispatch, writer.reader.store, toolbox, present, terms, host)
     try:
         await worker.open()
         control = replace(writer.control, worker=worker)
@@ -348,6 +412,8 @@ async def _assembled(writer: StoreWriter, toolbox: Registry, actor: str, *, pick
             worker.agenda_cache,
             project=dispatch.project,
             find_project=dispatch.find_project,
+            fleet=writer.reader.store,
+            is_shared=bool(writer.prefix),
         )
         library = library_of(settings)
         yield Assembly(writer, worker, control, guide, writer.recorder, run_reader, library, toolbox, models, survey)
@@ -356,34 +422,39 @@ async def _assembled(writer: StoreWriter, toolbox: Registry, actor: str, *, pick
         presence.leave()
 
 
-def _reading(settings: Settings, store: WholeStore, record_writer: RecordWriter, project: Project) -> StoreReader:
+def _node(writer: StoreWriter, actor: str) -> LocalNode:
+    reader = writer.reader
+    kind = actor if actor == WORKER else "server"
+    return node_of(reader.settings, reader.store, kind=kind, prefix=writer.prefix)
+
+
+def _reading(
+    settings: Settings, store: WholeStore, checkpoints: CheckpointLog, record_writer: RecordWriter, project: Project
+) -> StoreReader:
     plans = Plans(store, record_writer, project.id)
-    return StoreReader(settings, project, store, CheckpointFile(settings.checkpoints), Ledger(store, store), plans)
+    return StoreReader(settings, project, store, checkpoints, Ledger(store, store), plans)
 
 
 async def _warn_of_missing_checkpoints(store: WholeStore) -> None:
     """A crash before the first checkpoint looks the same as removed checkpoints: warn, and continue."""
-    events, _ = await store.heads(after=FAR_BEHIND)
+    events = (await store.end()).events
     if events:
         log.warning("the journal has %d events and no checkpoint: nothing signed vouches for them", events)
 
 
-def _require_sqlite(settings: Settings) -> None:
-    if settings.choices.store:
-        raise Unavailable(
-            "this handrail keeps its journal in a file only; other stores are not built yet",
-            hint="leave HANDRAIL_STORE empty, and choose the folder with HANDRAIL_HOME",
-        )
+def _log_folder(settings: Settings) -> Path:
+    return settings.shared_checkpoints if is_shared(settings) else settings.checkpoints
 
 
-def _witnesses(settings: Settings) -> tuple[Witness, ...]:
+def witnesses_named(settings: Settings) -> tuple[Witness, ...]:
+    """The witnesses that HANDRAIL_HOME names; Invalid says what is wrong with one."""
     return witnesses_of(settings.home_tables.get("witnesses", {}), home=settings.home)
 
 
 async def witness_states(settings: Settings) -> dict[str, CopyState]:
     """How far each configured witness is, by its target."""
-    states = await WitnessRegister(settings.checkpoints).all()
-    return {witness.name: states.get(witness.name, CopyState()) for witness in _witnesses(settings)}
+    states = await WitnessRegister(_log_folder(settings)).all()
+    return {witness.name: states.get(witness.name, CopyState()) for witness in witnesses_named(settings)}
 
 
 def carrying_key(settings: Settings) -> bytes:

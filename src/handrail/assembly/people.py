@@ -10,7 +10,7 @@ from typing import Any
 from handrail.domain.analysis.local import LocalPeople
 from handrail.domain.errors import Invalid
 from handrail.domain.policy.actor import name_of
-from handrail.domain.policy.answering import CHANNELS, AnswerRules
+from handrail.domain.policy.answering import CHANNELS, USUAL_CHANNELS, AnswerRules
 from handrail.domain.policy.table import OwnerPolicy
 from handrail.engine.clock import system_clock
 from handrail.settings import Settings, local_person
@@ -31,7 +31,7 @@ def policy_of(settings: Settings) -> OwnerPolicy:
 def answer_rules(settings: Settings) -> AnswerRules:
     """Who may answer approvals, and how; only HANDRAIL_HOME says so: what was cloned must not."""
     table = settings.home_tables.get("approvals", {})
-    channels, passphrase = table.get("channels", list(CHANNELS)), table.get("passphrase", False)
+    channels, passphrase = table.get("channels", list(USUAL_CHANNELS)), table.get("passphrase", False)
     is_list = isinstance(channels, list) and all(
         isinstance(one, str) and one.partition(":")[0] in CHANNELS for one in channels
     )

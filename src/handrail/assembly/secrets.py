@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from handrail.domain.errors import HandrailError, Invalid
 from handrail.engine.known_secrets import KnownSecrets
 from handrail.engine.secrets import SecretStore
+from handrail.foundation.address_text import passwords_in
 from handrail.foundation.log_text import clean_logs_with
 from handrail.settings import Settings
 from handrail.storage.secret_file import SecretFile
@@ -22,8 +23,10 @@ def secrets_of(settings: Settings) -> SecretStore:
 
 
 def known_secrets_of(settings: Settings) -> KnownSecrets:
-    """All values that must be written nowhere: stored secrets, and variables that plans may use."""
-    return KnownSecrets(secrets_of(settings), secret_variables(os.environ, allowed_env(settings)))
+    """All values that must be written nowhere: stored secrets, variables that plans may use, the store's password."""
+    given = secret_variables(os.environ, allowed_env(settings))
+    of_store = dict.fromkeys(passwords_in(settings.choices.store), "")
+    return KnownSecrets(secrets_of(settings), {**of_store, **given})
 
 
 def guard_logs(secrets: KnownSecrets) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -24,6 +24,9 @@ SERVER: Final = "server"
 FILE: Final = "server.json"
 FILE_BYTES_MAX: Final = 10_000
 
+Announce: TypeAlias = Callable[[str, str], None]
+"""Takes the address of the server, and of its console."""
+
 
 class RunningServer(Struct, frozen=True, kw_only=True):
     """Where the server of a home is."""
@@ -32,17 +35,23 @@ class RunningServer(Struct, frozen=True, kw_only=True):
     pid: int
     started: str
     project: str
+    console: str = ""
+    """The address of its console; empty if it has none, because other machines can reach it."""
 
 
 @contextmanager
-def sole_server(settings: Settings) -> Iterator[Callable[[str], None]]:
+def sole_server(settings: Settings) -> Iterator[Announce]:
     """Be the server of this home; the given function says where it is. Conflict if another process is."""
     presence = ProcessPresence.enter(settings.home / SERVER, SERVER)
     file = settings.home / FILE
 
-    def announce(url: str) -> None:
+    def announce(url: str, console: str) -> None:
         here = RunningServer(
-            url=url, pid=os.getpid(), started=instant_text(system_clock()), project=str(settings.project)
+            url=url,
+            pid=os.getpid(),
+            started=instant_text(system_clock()),
+            project=str(settings.project),
+            console=console,
         )
         write_whole(file, msgspec.json.encode(here))
 

@@ -17,6 +17,7 @@ from handrail.assembly.checks import flaws_in, rules_of, shell_of
 from handrail.assembly.secrets import allowed_env, known_secrets_of, secrets_of
 from handrail.domain.analysis.local import Local, LocalPeople, Survey
 from handrail.domain.trust.decision import TrustItem, untrusted_words, withheld_words
+from handrail.engine.known_secrets import KnownSecrets
 from handrail.library.shelf.workflow_entry import WorkflowSource
 from handrail.library.shelf.workflow_library import WorkflowLibrary
 from handrail.rules.registry import RuleRegistry
@@ -60,11 +61,13 @@ def survey_of(rules: RuleRegistry, toolbox: Registry | None = None, people: Loca
     return survey
 
 
-def toolbox_of(settings: Settings, tools: Sequence[PythonTool] = ()) -> Registry:
-    """All tools that plans of this project can call."""
+def toolbox_of(
+    settings: Settings, tools: Sequence[PythonTool] = (), *, secrets: KnownSecrets | None = None
+) -> Registry:
+    """All tools that plans of this project can call; projects on one open store share what is known of `secrets`."""
     _require_well_formed(settings)
     configuration = _configuration(settings)
-    known = known_secrets_of(settings)
+    known = secrets or known_secrets_of(settings)
     vault = Vault(secrets_of(settings), allowed_env=allowed_env(settings), known=known)
     kept = ContentStore(settings.kept, secrets=known, key=partial(open_secret, settings.keys, KEEPING))
     servers = Servers(
@@ -76,15 +79,15 @@ def toolbox_of(settings: Settings, tools: Sequence[PythonTool] = ()) -> Registry
         vault=vault,
         configuration=configuration,
     )
+    off = tools_off(settings)
     return Registry(
         project=settings.project,
         kept=kept,
         private=(settings.home,),
         configuration=configuration,
         own=tools,
-        more=shell_tools(
-            settings.project, shell_of(settings), private=(settings.home,), off=tools_off(settings).get(SHELL, "")
-        ),
+        more=shell_tools(settings.project, shell_of(settings), private=(settings.home,), off=off.get(SHELL, "")),
+        off=off,
         servers=servers,
         vault=vault,
     )

@@ -1,4 +1,4 @@
-"""The clock and randomness, as protocols: the engine gets both passed in, so tests can control them."""
+"""The clock and the randomness of this machine, and ids that are drawn. Their types: passed_in.py."""
 
 from __future__ import annotations
 
@@ -7,13 +7,9 @@ import os
 import secrets
 import time
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import Final
 
-Clock: TypeAlias = Callable[[], int]
-"""Now, as milliseconds since 1970 in UTC."""
-
-Entropy: TypeAlias = Callable[[int], bytes]
-"""Returns that many unpredictable bytes."""
+from handrail.engine.passed_in import Clock, Entropy
 
 ID_ALPHABET: Final = "23456789abcdefghjkmnpqrstuvwxyz"  # no 0/o, 1/l/i: agents retype ids
 ID_LENGTH: Final = 8

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from handrail.domain.definition.authoring import definition_data, definition_from
 from handrail.domain.definition.duration import duration_ms
 from handrail.domain.definition.model import Definition
-from handrail.domain.definition.work_items import is_judged
+from handrail.domain.definition.work_items import has_checks, is_judged
 from handrail.domain.errors import Conflict, IntegrityBroken, JournalConflict, LeaseLost, NotFound
 from handrail.domain.journal.chain import Head, Record
 from handrail.domain.journal.event import RUN_PREFIX, Entry, Event
@@ -35,11 +35,14 @@ from handrail.domain.run.state import Run, project, replay
 from handrail.domain.run.status import RUN_ENDED
 from handrail.domain.secrets.redaction import redact_inputs
 from handrail.domain.secrets.scrubbing import NOTHING_KNOWN, SecretScrubber
-from handrail.engine.clock import Clock, key_digest, keyed_id, timed_id
+from handrail.engine.clock import key_digest, keyed_id, timed_id
 from handrail.engine.journal import Journal
+from handrail.engine.passed_in import Clock
 from handrail.engine.record_writer import RecordWriter
+from handrail.engine.run_secrets import RunSecrets
 from handrail.engine.running.lease import Lease
 from handrail.engine.stream_pages import entries_of, steps_in
+from handrail.engine.watching import Watcher
 from handrail.foundation.bounded_cache import BoundedCache
 
 CONFLICTS_MAX: Final = 50
@@ -55,9 +58,6 @@ Observe: TypeAlias = Callable[[], Awaitable[Baseline | None]]
 """The present state of the project; None if it is not known."""
 EventT = TypeVar("EventT", bound=Event)
 Texts: TypeAlias = tuple[tuple[str, bytes], ...]
-Watcher: TypeAlias = Callable[[Run, Collection[str] | None, int], None]
-"""Called with every change of a run that is synced: the run after it, the steps that it concerns (None if the run was
-read again, so that anything may have changed), and the event that it follows."""
 
 log = logging.getLogger(__name__)
 
@@ -98,6 +98,8 @@ class Dispatch:
     """The person that agents work for here."""
     observe: Observe | None = None
     """Looks at the project, so that checks can compare with the beginning of a run or step."""
+    run_secrets: RunSecrets | None = None
+    """Where other nodes find the values of secret inputs; None if the store is not shared."""
     _cache: BoundedCache[str, CachedRun] = field(default_factory=lambda: BoundedCache(RUNS_KEPT))
     _definitions: BoundedCache[str, Definition] = field(default_factory=lambda: BoundedCache(DEFINITIONS_KEPT))
     _last: tuple[Definition, str, bytes] | None = None
@@ -131,12 +133,14 @@ class Dispatch:
         command = replace(ask, definition=content_hash, workflow=workflow, inputs=kept, deadline=deadline, key=known_by)
         behalf = self.behalf if kind_of(actor) is ActorKind.AGENT else ""
         observed_s = asyncio.get_running_loop().time()
-        baseline = await self.observe() if self.observe is not None and is_judged(definition) else None
+        baseline = await self._observed(definition)
         command = replace(command, project=self.project, behalf=behalf, baseline=baseline)
         for _ in range(CONFLICTS_MAX):
             run = await self._unstarted(ask.key, now)
             if secrets:
                 self._secrets[run.id] = SecretScrubber(dict.fromkeys(secrets, ""))
+                if self.run_secrets is not None:  # first: a node that goes on with the run must find them
+                    await self.run_secrets.keep(run.id, secrets)
             draft = self._drafted(run, [command], definition, actor=actor)
             lease = Lease(run.id, owner) if owner else None
             try:
@@ -181,6 +185,13 @@ class Dispatch:
             if run.key == key_digest(key):
                 return run
         raise JournalConflict("no free id could be found for the run")
+
+    async def _observed(self, definition: Definition) -> Baseline | None:
+        """The project as it is now; that there is no repository matters only to what compares with it."""
+        if self.observe is None or not is_judged(definition):
+            return None
+        baseline = await self.observe()
+        return None if baseline is not None and baseline.missing and not has_checks(definition) else baseline
 
     async def _unstarted(self, key: str, now: int) -> Run:
         if not key:
@@ -295,12 +306,21 @@ class Dispatch:
         if not entries:
             raise NotFound(f"there is no run {run_id!r}", hint="list the runs, then repeat the call")
         read = CachedRun(replay(entries, Run(id=run_id)))
+        if read.run.status not in RUN_ENDED:
+            await self._recall(run_id)
         if cached := self._cache.get(run_id):
             return cached  # another caller has read it in the meantime
         if read.run.status not in RUN_ENDED:  # an ended run is not cached: it rarely changes again
             self._cache.put(run_id, read)
         self._notify(read.run, None, after=0)
         return read
+
+    async def _recall(self, run_id: str) -> None:
+        """Learn the values of secret inputs that another node was given."""
+        if self.run_secrets is not None and run_id not in self._secrets:
+            values = await self.run_secrets.of(run_id)
+            if values:
+                self._secrets[run_id] = SecretScrubber(dict.fromkeys(values, ""))
 
     async def _catch_up(self, cached: CachedRun) -> bool:
         """Whether the journal is ahead of this cached state; the cache is then updated."""
@@ -334,7 +354,8 @@ class Dispatch:
         change = replace(project(after, steps_in(draft.entries)), definitions=texts)
         await self._append(after, draft.records, change, lease)
         if after.status in RUN_ENDED:  # it is rarely needed from now on, and can be read again
-            self._secrets.pop(after.id, None)
+            if self._secrets.pop(after.id, None) is not None and self.run_secrets is not None:
+                await self.run_secrets.forget(after.id)
             cached = self._cache.get(after.id)
             if cached is not None and cached.run is after:
                 self._cache.pop(after.id)

@@ -5,17 +5,20 @@ audit and operators. One store implements all three."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
 from msgspec import Struct
 
 from handrail.domain.journal.chain import Head, Record
+from handrail.domain.journal.mark import ONE_LANE, START, Mark
 from handrail.domain.journal.projection import Change, PlanRow, RunCount, RunRow, StepRow
 from handrail.engine.running.lease import Lease
 
-FAR_BEHIND: Final = 2**62
-"""A place after every event: `heads(after=FAR_BEHIND)` returns only the number of events."""
+FAR_FUTURE: Final = 2**62
+"""An instant after every event."""
+LAST: Final = 2**62
+"""A position behind every event."""
 
 
 class Journal(Protocol):
@@ -73,27 +76,62 @@ Row: TypeAlias = tuple[Any, ...]
 
 
 class Placed(Struct, frozen=True, gc=False):
-    """A record with its place in the whole store, counted from 1 without gaps."""
+    """A record with its place in the whole store."""
 
     seq: int
+    """Its position in the order of all events; with one lane counted from 1 without gaps, else only growing."""
     record: Record
+    lane: int = ONE_LANE
+    number: int = 0
+    """With several lanes: its place in its lane, counted from 1 without gaps."""
+
+
+def mark_after(mark: Mark, batch: Sequence[Placed]) -> Mark:
+    """The mark when a batch of a scan that started there was read, too."""
+    if batch and batch[0].lane == ONE_LANE:
+        return Mark.at(batch[-1].seq)
+    return mark.after((placed.lane, placed.number) for placed in batch)
+
+
+def never_heard(_: Callable[[], None]) -> Callable[[], None]:
+    """What `listen` does in a store that can't tell."""
+    return lambda: None
 
 
 class Archive(Protocol):
     """The whole store: for verification, checkpoints and operators."""
 
-    def scan(self, *, after: int = 0, size: int = 2_000) -> AsyncIterator[list[Placed]]:
-        """All records in store order, in batches, from one consistent snapshot."""
+    async def end(self) -> Mark:
+        """The mark of everything in the store."""
         ...
 
-    def rows(self, *, after: int = 0, size: int = 2_000) -> AsyncIterator[list[Row]]:
-        """The same as plain columns (place, then the fields of a Record), unvalidated.
+    def scan(self, *, after: Mark = START, size: int = 2_000) -> AsyncIterator[list[Placed]]:
+        """All records behind a mark, in batches, from one consistent snapshot: each stream and each lane in order."""
+        ...
+
+    def rows(self, *, after: Mark = START, stops: Sequence[Mark] = (), size: int = 2_000) -> AsyncIterator[list[Row]]:
+        """The same as plain columns (lane, place in it, then the fields of a Record), unvalidated; what each of the
+        `stops`, oldest first, covers comes before what it does not.
 
         For the audit: values of wrong types are passed on, not refused."""
         ...
 
-    async def heads(self, *, after: int = 0) -> tuple[int, list[Head]]:
-        """The number of events in the store, and the ends of all streams that changed after place `after`."""
+    async def latest(self, *, until: int = LAST, size: int = 2_000) -> list[Placed]:
+        """The newest records up to a position, newest first."""
+        ...
+
+    async def mark_at(self, at: int) -> Mark:
+        """A mark behind which all events of this instant or later are, and few that are older."""
+        ...
+
+    def listen(self, heard: Callable[[], None]) -> Callable[[], None]:
+        """Call something soon after others have written, as far as this store can tell; returns how to stop that.
+
+        Nothing may rely on it: a store that can't tell never calls, so that everyone also looks from time to time."""
+        ...
+
+    async def heads(self, *, after: Mark = START) -> tuple[Mark, list[Head]]:
+        """The mark of everything in the store, and the ends of all streams that changed behind the mark `after`."""
         ...
 
     async def definitions(self) -> list[tuple[str, bytes]]:

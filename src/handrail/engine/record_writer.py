@@ -12,8 +12,8 @@ from handrail.domain.journal.codec import FORMAT, decode_event, encode_body, kin
 from handrail.domain.journal.event import Entry, Event
 from handrail.domain.secrets.redaction import redact_body
 from handrail.domain.secrets.scrubbing import NOTHING_KNOWN, SecretScrubber
-from handrail.engine.clock import Clock, Entropy
 from handrail.engine.known_secrets import NO_SECRETS, KnownSecrets
+from handrail.engine.passed_in import Clock, Entropy
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,11 @@ class Job(Struct, frozen=True, kw_only=True):
     """Whether it may change files of the project, at least in its own view."""
     kept: bool = False
     """Whether its changes stay. If not, it works on a view of the project that is dropped at its end."""
+    apart: bool = False
+    """Whether it must work on such a view even without a sandbox, where other commands work in the project itself."""
+    replaced: Mapping[str, bytes | None] = field(default_factory=dict)
+    """Files that it finds with another content, or not at all, relative to the project: only for a job that is `apart`,
+    because they are written into its view."""
     wanted: tuple[str, ...] = ()
     """Files to read from its view when it has ended, relative to the project."""
     shows: tuple[Path, ...] = ()
@@ -63,10 +68,17 @@ class Ran(Struct, frozen=True, kw_only=True):
     stopped: Stopped = ""
     files: Mapping[str, bytes] = field(default_factory=dict)
     """Those of the wanted files that are there: plain files, reached without links, within WANTED_BYTES_MAX."""
+    written_ns: Mapping[str, int] = field(default_factory=dict)
+    """When each of these was last written: as before the command, if it did not write it."""
 
 
 class Sandbox(Protocol):
     """A place where a command can change nothing outside the project, and nothing in it unless that is to be kept."""
+
+    @property
+    def caveat(self) -> str:
+        """What is weaker here than in a real sandbox, for the evidence; empty if nothing is."""
+        ...
 
     async def run(self, job: Job, *, progress: Progress = ...) -> Ran:
         """Run it to its end, or to one of its limits; none of its processes is left afterwards, even if the caller is

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Collection, Iterable
-from typing import Final, TypeVar
+from typing import Final
 
 from handrail.domain.journal.chain import Head, Record
 from handrail.domain.journal.codec import entry_of
@@ -12,8 +11,6 @@ from handrail.domain.journal.event import Entry, step_of
 from handrail.engine.journal import Journal
 
 PAGE: Final = 1_000
-
-Batch = TypeVar("Batch")
 
 
 async def pages_of(journal: Journal, stream: str, *, after: int = 0) -> AsyncIterator[list[Record]]:
@@ -46,16 +43,3 @@ async def end_of(journal: Journal, stream: str) -> Head:
     async for page in pages_of(journal, stream):
         head = Head(stream, page[-1].n, page[-1].hash)
     return head
-
-
-async def ahead(batches: AsyncIterator[Batch]) -> AsyncIterator[Batch]:
-    """The same batches; the next one is fetched while the caller processes this one."""
-    upcoming = asyncio.ensure_future(anext(batches, None))
-    try:
-        while (batch := await upcoming) is not None:
-            upcoming = asyncio.ensure_future(anext(batches, None))
-            await asyncio.sleep(0)  # let the fetch start before the caller blocks the loop
-            yield batch
-    finally:
-        upcoming.cancel()
-        await asyncio.wait([upcoming])

@@ -65,6 +65,8 @@ class ToolSpec(Struct, frozen=True, kw_only=True):
     """Its tool server; empty for a tool of this process."""
     shared: CallLimits | None = None
     """The limits of its server, over all its tools."""
+    runs_on: tuple[str, ...] = ()
+    """Which labels a node needs to call it."""
     undo: str = ""
     """How its effect is undone if the plan does not say: `own`, or another tool; empty if it is not."""
     undo_idempotent: bool = True

@@ -10,15 +10,17 @@ from typing import Any, Final
 import msgspec
 
 from handrail.domain.preview.values import ControlPreview
+from handrail.domain.project import PROGRAM
 from handrail.domain.run.legal_controls import ANSWERS, Action
 
 WHY: Final = "..."
 """Where the reason goes."""
 
 
-def command_twin(run: str, action: Action, step: str = "", *, digest: str = "") -> str:
-    """The command for an action."""
-    words = ["handrail", action.value] if action in ANSWERS else ["handrail", "run", action.value]
+def command_twin(run: str, action: Action, step: str = "", *, digest: str = "", program: str = PROGRAM) -> str:
+    """The command for an action; `program` are its first words."""
+    words = [program]
+    words += [action.value] if action in ANSWERS else ["run", action.value]
     words += [quote(run), *([quote(step)] if step else [])]  # a shell would read the brackets of a round as a pattern
     if digest and action is Action.APPROVE:
         words += ["--digest", quote(digest)]
@@ -31,9 +33,9 @@ def call_twin(run: str, action: Action, step: str = "") -> dict[str, Any]:
     return {"tool": "control", "arguments": {"run": run, "action": action.value, **on_step, "reason": WHY}}
 
 
-def preview_data(seen: ControlPreview) -> dict[str, Any]:
+def preview_data(seen: ControlPreview, *, program: str = PROGRAM) -> dict[str, Any]:
     """A preview as data, with both twins."""
     data: dict[str, Any] = msgspec.to_builtins(seen)
-    data["cli"] = command_twin(seen.run, seen.action, seen.step, digest=seen.digest)
+    data["cli"] = command_twin(seen.run, seen.action, seen.step, digest=seen.digest, program=program)
     data["mcp"] = call_twin(seen.run, seen.action, seen.step)
     return data

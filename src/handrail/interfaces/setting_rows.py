@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from handrail.domain.trust.reach import UNSET, SettingPath, setting_name
+from handrail.foundation.address_text import without_password
 from handrail.settings import CONFIG_NAME, PROJECT_FOLDER, Settings
 
 
@@ -23,6 +24,7 @@ class SettingRow(Struct, frozen=True, kw_only=True):
 def setting_rows(settings: Settings) -> list[SettingRow]:
     """Every setting and every key of a table that counts."""
     values = {"home": str(settings.home), "project": str(settings.project), **msgspec.to_builtins(settings.choices)}
+    values["store"] = without_password(settings.choices.store)
     rows = [SettingRow(setting=name, value=value, origin=settings.origins[name]) for name, value in values.items()]
     return rows + [
         SettingRow(setting=setting_name(path), value=value, origin=_origin(settings, path, value))

@@ -5,7 +5,7 @@ structure.py applies a schema; domain/analysis/ finds inputs that are missing in
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -20,9 +20,15 @@ from handrail.domain.suggestion import did_you_mean
 from handrail.library.documents.document import document_of, finding_of
 from handrail.library.schemas.structure import check_against
 
+GOAL: Final = "goal"
 
-def check_inputs(definition: Definition, inputs: JsonObject) -> tuple[dict[str, Json], list[Finding]]:
-    """The values to start with, defaults filled in, and what is wrong with those that were given."""
+
+def check_inputs(definition: Definition, inputs: JsonObject, goal: str = "") -> tuple[dict[str, Json], list[Finding]]:
+    """The values to start with, defaults filled in, and what is wrong with those that were given.
+
+    The goal of the run is also the input of that name, where that is required and was not given."""
+    if goal and GOAL not in inputs and GOAL in required_inputs(definition):
+        inputs = {**inputs, GOAL: goal}
     try:
         document = document_of({"inputs": dict(inputs)}, name="<inputs>")
     except Invalid as error:  # too large, too deep, or not JSON

@@ -22,7 +22,7 @@ from handrail.domain.definition.work_items import tools_in
 from handrail.domain.errors import Invalid
 from handrail.domain.json import Json, canonical_bytes
 from handrail.foundation.locked_cache import LockedCache
-from handrail.library.documents.document import Document, document_of, finding_of
+from handrail.library.documents.document import FINDINGS_MAX, Document, document_of, finding_of
 from handrail.library.documents.pruning import pruned
 from handrail.library.importing.importers import Imported, convert, read_any
 from handrail.library.inputs import check_inputs, default_flaws, given_flaws
@@ -208,6 +208,8 @@ def _usable_part(document: Document, flaws: Sequence[Flaw]) -> Document | None:
     """The document without the parts that have a wrong structure; None if the rest can't be checked without them."""
     if not flaws:
         return document
+    if len(flaws) > FINDINGS_MAX:  # more than are listed: what is left says nothing, and each is a cut
+        return None
     rest = pruned(document, flaws)
     return None if rest is None or structure_flaws(rest) else rest
 

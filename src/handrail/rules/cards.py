@@ -284,8 +284,11 @@ NAMED_TESTS: Final = {
 }
 TESTS_FAIL: Final = RuleCard(
     name="tests_fail",
-    version="1.1.0",
-    summary="Each of `tests` fails now, at an assertion or with one of `raises`; not because it can't be imported.",
+    version="1.2.0",
+    summary=(
+        "Each of `tests` fails now, at an assertion or with one of `raises`; not because it can't be imported, nor "
+        "whatever the code does."
+    ),
     parameters={
         "tests": NAMED_TESTS,
         "raises": {
@@ -371,11 +374,17 @@ COVERAGE_AT_LEAST: Final = RuleCard(
     ),
     parameters={
         "percent": {"type": "number", "minimum": 0, "maximum": 100},
-        "report": {**PATH_SCHEMA, "description": "Read this report instead: Cobertura, JaCoCo, lcov or a Go profile."},
+        "report": {
+            **PATH_SCHEMA,
+            "description": (
+                "Read this report instead: Cobertura, JaCoCo, lcov or a Go profile. Without `command` it must be newer "
+                "than the code, and who wrote it is not known."
+            ),
+        },
         **TOOLCHAIN,
         "command": {
             **TOOLCHAIN["command"],
-            "description": "The command that writes the `report`, run before it is read.",
+            "description": "The command that writes the `report`, run before it is read. It must write it each time.",
         },
         "only": ONLY,
         "since": SINCE["since"],

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from handrail.domain.checks.finding import FixedBy
 from handrail.domain.checks.rule import CheckOutcome
 from handrail.engine.checking.rule import PlannedCommand, Setting
 from handrail.engine.sandbox import Ran
@@ -29,7 +30,9 @@ async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcom
     try:
         site, plan = await asyncio.to_thread(_planned, parameters, setting)
     except PathRefused as error:
-        return CheckOutcome(findings=(not_checked(CARD.name, str(error), "name a folder in the project"),))
+        return CheckOutcome(
+            findings=(not_checked(CARD.name, str(error), "name a folder in the project", FixedBy.AGENT),)
+        )
     return await _runner.run_all(plan, site, parameters, setting)
 
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from handrail.domain.checks.changed_coverage import Lines, changed_coverage, merged_lines
 from handrail.domain.checks.changed_lines import ChangedLines
-from handrail.domain.checks.finding import Finding
+from handrail.domain.checks.finding import Finding, FixedBy
 from handrail.domain.checks.rule import CheckOutcome
 from handrail.engine.checking.rule import PlannedCommand, Setting
 from handrail.engine.sandbox import WANTED_BYTES_MAX, Ran
@@ -40,11 +40,17 @@ from handrail.rules.toolchain.toolchain_runner import ToolchainRunner
 
 LEAST_SHOWN: Final = 5
 CODE: Final = tuple(suffix for language in LANGUAGES.values() for suffix in language.suffixes)
+NO_REPORT_FIX: Final = "let the tests write a report, and set `report` to its path"
 FIX_CHANGED: Final = "write tests for the changed lines"
 FIX: Final = "write tests for the files that are covered least"
 
 _runner = ToolchainRunner(CARD, VERSIONS)
 _test_file = re.compile(r"(?:^|/)(?:tests?|__tests__|spec)/|(?:^|/)(?:test_|conftest)[^/]*$|[._-](?:test|spec)\.[^/]*$")
+_run_by_tools = re.compile(
+    r"^(?:noxfile|toxfile|setup|fabfile|hatch_build)\.py$|^docs?/(?:source/)?conf\.py$"
+    r"|(?:^|/)(?:\.[\w.-]+rc|[\w-]+\.config)\.[cm]?[jt]s$|^[Gg](?:ulp|runt)file\.[cm]?[jt]s$"
+)
+"""What builds, tests and documents the project: no test runs it."""
 
 
 async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
@@ -52,11 +58,9 @@ async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcom
         changed = await changed_for(parameters, setting)
         return _noted(await _measured(parameters, setting, changed), changed)
     except GitUnavailable as error:
-        return unchecked_outcome(CARD, str(error), f"{error.fix}, or set `only: all`")
+        return unchecked_outcome(CARD, str(error), f"{error.fix}, or set `only: all`", error.by)
     except (PathRefused, NoReport) as error:
-        return CheckOutcome(
-            findings=(not_checked(CARD.name, str(error), "let the tests write a report, and set `report` to its path"),)
-        )
+        return CheckOutcome(findings=(not_checked(CARD.name, str(error), NO_REPORT_FIX, FixedBy.AGENT),))
 
 
 async def _measured(parameters: Mapping[str, Any], setting: Setting, changed: ChangedLines | None) -> CheckOutcome:
@@ -125,14 +129,19 @@ def _report_task(parameters: Mapping[str, Any], setting: Setting) -> tuple[Site,
     project = project_of(setting)
     site = site_at(project, parameters.get("path", "."))
     if "report" not in parameters:
-        return site, [CannotRun(message="`command` is given without `report`", fix="set `report` to what it writes")]
+        return site, [
+            CannotRun(
+                message="`command` is given without `report`",
+                fix="set `report` to what it writes",
+                fixed_by=FixedBy.AUTHOR,
+            )
+        ]
     name = parameters["report"]
     task = command_task(site, parameters["command"], parameters.get("env", {}), is_test=True)
     if isinstance(task, CannotRun):
         return site, [task]
     status = project.status(name)
-    before = project.read(name, bytes_max=WANTED_BYTES_MAX) if status else None
-    stale = _newer(site, status.st_mtime_ns) if status else ""
+    before_ns = status.st_mtime_ns if status else None
 
     def read(ran: Ran) -> Result:
         if ran.exit not in task.exits:
@@ -140,8 +149,8 @@ def _report_task(parameters: Mapping[str, Any], setting: Setting) -> tuple[Site,
         content = ran.files.get(name)
         if content is None:
             return Result(problems=(Problem(message=f"the command left no report {name} that can be read"),))
-        if content == before and stale:
-            return Result(problems=(Problem(message=f"the command did not write {name}, which is older than {stale}"),))
+        if ran.written_ns.get(name) == before_ns:  # whatever its time says: anybody can set that
+            return Result(problems=(Problem(message=f"the command did not write {name}: it was there before"),))
         try:
             text = content.decode(errors="replace")
             return Result(covered=read_report(name, text), lines=read_lines(text))
@@ -166,7 +175,7 @@ def _judged(covered: Covered, parameters: Mapping[str, Any], site: Site) -> tupl
     run, every = (sum(pair[at] for pair in counted.values()) for at in (0, 1))
     counts = {"files": len(counted), "lines": every, "covered": run}
     if not every:
-        return [not_checked(CARD.name, "no lines of the project were measured", FIX)], counts
+        return [not_checked(CARD.name, "no lines of the project were measured", FIX, FixedBy.AGENT)], counts
     percent = 100 * run / every
     return ([] if percent >= parameters["percent"] else _short(percent, counted, parameters["percent"])), counts
 
@@ -219,10 +228,10 @@ def _share(pair: tuple[int, int]) -> float:
 
 
 def _counts(name: str) -> bool:
-    """Whether a file is the project's own code and not a test."""
+    """Whether a file is the project's own code, and neither a test nor what runs the tests."""
     parts = name.split("/")[:-1]
     is_ours = not name.startswith("/") and not any(part in SKIPPED or part.startswith(".") for part in parts)
-    return is_ours and not _test_file.search(name)
+    return is_ours and not _test_file.search(name) and not _run_by_tools.search(name)
 
 
 async def _reads(parameters: Mapping[str, Any], setting: Setting) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
 
-from handrail.domain.checks.finding import Finding, Severity
+from handrail.domain.checks.finding import Finding, FixedBy, Severity
 from handrail.domain.checks.rule import CheckOutcome, Evidence, RuleCard
 from handrail.engine.checking.rule import PlannedCommand, Setting
 
@@ -77,15 +77,16 @@ def found_at(rule: str, where: str, message: str, fix: str = "", *, excerpt: str
     )
 
 
-def not_checked(rule: str, message: str, fix: str) -> Finding:
-    """The finding that the rule could not check because something is missing, which never counts as a pass."""
-    return replace(found_at(rule, "checks", message, fix), unapplied=True)
+def not_checked(rule: str, message: str, fix: str, by: FixedBy = FixedBy.PERSON) -> Finding:
+    """The finding that the rule could not check because something is missing, which never counts as a pass. A person
+    must see to it, unless it is said otherwise."""
+    return replace(found_at(rule, "checks", message, fix), unapplied=True, fixed_by=by)
 
 
-def unchecked_outcome(card: RuleCard, message: str, fix: str) -> CheckOutcome:
+def unchecked_outcome(card: RuleCard, message: str, fix: str, by: FixedBy = FixedBy.PERSON) -> CheckOutcome:
     """The outcome of a rule that could not check; not cached, because the next time it may."""
     evidence = replace(evidence_of(card), is_settled=False)
-    return CheckOutcome(findings=(not_checked(card.name, message, fix),), evidence=evidence)
+    return CheckOutcome(findings=(not_checked(card.name, message, fix, by),), evidence=evidence)
 
 
 def note_outcome(card: RuleCard, message: str, fix: str = "", *, excerpt: str = "") -> CheckOutcome:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from handrail.domain.checks.finding import Finding
+from handrail.domain.checks.finding import Finding, FixedBy
 from handrail.domain.checks.rule import CheckOutcome
 from handrail.domain.definition.duration import duration_ms
 from handrail.domain.definition.model import Category
@@ -34,7 +34,7 @@ def http_ok(fetch: Fetch) -> FunctionRule:
         except ToolFailed as error:
             if error.category not in LASTING:
                 raise RuleUnavailable(f"{_shown(url)} did not answer: {error.message}") from error
-            return unchecked_outcome(CARD, error.message, "name a URL that may be reached")
+            return unchecked_outcome(CARD, error.message, "name a URL that may be reached", FixedBy.AGENT)
         except (OSError, TimeoutError) as error:
             raise RuleUnavailable(f"{_shown(url)} did not answer: {error}") from error
         findings = _findings(url, status, parameters.get("expect", GOOD))

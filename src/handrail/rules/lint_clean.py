@@ -12,6 +12,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from handrail.domain.checks.changed_lines import ChangedLines
+from handrail.domain.checks.finding import FixedBy
 from handrail.domain.checks.rule import CheckOutcome
 from handrail.engine.checking.rule import PlannedCommand, Setting
 from handrail.rules.cards import LINT_CLEAN as CARD
@@ -34,9 +35,9 @@ async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcom
         changed = await changed_for(parameters, setting)
         site, plan = await asyncio.to_thread(_planned, changed, parameters, setting)
     except GitUnavailable as error:
-        return unchecked_outcome(CARD, str(error), f"{error.fix}, or set `only: all`")
+        return unchecked_outcome(CARD, str(error), f"{error.fix}, or set `only: all`", error.by)
     except PathRefused as error:
-        return CheckOutcome(findings=(not_checked(CARD.name, str(error), "name a path in the project"),))
+        return CheckOutcome(findings=(not_checked(CARD.name, str(error), "name a path in the project", FixedBy.AGENT),))
     missing, rest = _parted(plan)
     if not rest:
         return _nothing_to_judge(missing, changed)

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from handrail.domain.checks.finding import FixedBy
 from handrail.domain.checks.rule import CheckOutcome
 from handrail.engine.checking.rule import Setting
 from handrail.engine.sandbox import Ran
@@ -26,7 +27,9 @@ async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcom
     try:
         site = await asyncio.to_thread(site_at, project_of(setting), parameters.get("path", "."))
     except PathRefused as error:
-        return CheckOutcome(findings=(not_checked(CARD.name, str(error), "name a folder in the project"),))
+        return CheckOutcome(
+            findings=(not_checked(CARD.name, str(error), "name a folder in the project", FixedBy.AGENT),)
+        )
     network = parameters.get("network") is True
     plan = await asyncio.to_thread(_planned, site, frozenset(parameters.get("ignore", ())), network=network)
     return await ToolchainRunner(CARD, VERSIONS, network=network).run_all(plan, site, parameters, setting)
@@ -36,7 +39,13 @@ def _planned(site: Site, ignored: frozenset[str], *, network: bool) -> Sequence[
     fitting = [scanner for scanner in SCANNERS if any(map(site.has, scanner.files))]
     if not fitting:
         names = ", ".join(name for scanner in SCANNERS for name in scanner.files[:1])
-        return [CannotRun(message=f"no file lists the dependencies: no {names}", fix="name its folder with `path`")]
+        return [
+            CannotRun(
+                message=f"no file lists the dependencies: no {names}",
+                fix="name its folder with `path`",
+                fixed_by=FixedBy.AUTHOR,
+            )
+        ]
     return [_of(scanner, site, ignored, network=network) for scanner in fitting]
 
 
@@ -47,7 +56,7 @@ def _of(scanner: Scanner, site: Site, ignored: frozenset[str], *, network: bool)
         return CannotRun(message=f"there is no {scanner.program} here to look at {_seen(scanner, site)}", fix=fix)
     if not network:
         message = f"{scanner.program} needs its database on the network, and may not reach it"
-        return CannotRun(message=message, fix="set `network: true` on the check")
+        return CannotRun(message=message, fix="set `network: true` on the check", fixed_by=FixedBy.AUTHOR)
     return _task(scanner, program, site, ignored)
 
 

@@ -11,11 +11,12 @@ from handrail.domain.checks.rule import CheckOutcome
 from handrail.engine.checking.rule import Setting
 from handrail.rules.cards import TESTS_NOTICE as CARD
 from handrail.rules.files.project import PathRefused, ProjectFiles, project_of
-from handrail.rules.function_rule import FunctionRule, evidence_of, found_at, outcome, unchecked_outcome
-from handrail.rules.tests_prove import concluded, not_green, not_red, started
-from handrail.rules.toolchain.comparing.old_view import OldFiles, in_old_view, is_test_like
+from handrail.rules.function_rule import FunctionRule, evidence_of, found_at, outcome
+from handrail.rules.tests_prove import concluded, green_now, not_red, started
+from handrail.rules.toolchain.comparing.old_view import OldFiles, in_view, is_test_like
+from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.suite import TestSuite, tests_depend_on
-from handrail.rules.toolchain.task import CannotRun, Task
+from handrail.rules.toolchain.task import Task
 from handrail.rules.toolchain.toolchain_runner import NotStarted
 
 BREAK: Final = "name a text that is in the file exactly once, and another text that changes what the code does"
@@ -38,18 +39,21 @@ async def _noticing(parameters: Mapping[str, Any], setting: Setting) -> CheckOut
     ready = await started(runs, setting)
     if isinstance(ready, CheckOutcome):
         return ready
-    site, tasks = ready
-    results = [await runs.once(task, site) for task in tasks]
-    findings = [one for name in names for one in not_green(CARD, name, results)]
-    for one, files in zip(breaks, broken, strict=True):
-        if findings or isinstance(files, Finding):
+    views = [files for files in broken if isinstance(files, OldFiles)]
+    return await _noticed(runs, *ready, views)
+
+
+async def _noticed(runs: TestSuite, site: Site, tasks: Sequence[Task], broken: Sequence[OldFiles]) -> CheckOutcome:
+    now = await green_now(runs, tasks, site, runs.parameters["tests"])
+    if isinstance(now, CheckOutcome):
+        return now
+    results, findings = now
+    for one, files in zip(runs.parameters["breaks"], broken, strict=True):
+        if findings:
             break  # what is red already can't notice anything
-        without = [in_old_view(task, files, site, setting) for task in tasks]
-        if impossible := [task for task in without if isinstance(task, CannotRun)]:
-            return unchecked_outcome(CARD, impossible[0].message, impossible[0].fix)
-        after = [await runs.once(task, site) for task in without if isinstance(task, Task)]
+        after = [await runs.once(in_view(task, files, site, runs.setting), site) for task in tasks]
         findings += [_unnoticed(one, found) for found in not_red(CARD, one["test"], after)]
-    return concluded(CARD, findings, tasks, results)
+    return concluded(CARD, findings, tasks, results, runs.setting)
 
 
 def _broken(one: Mapping[str, str], project: ProjectFiles) -> OldFiles | Finding:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from handrail.domain.checks.finding import Finding
+from handrail.domain.checks.finding import Finding, FixedBy
 from handrail.domain.checks.rule import CheckOutcome, RuleCard
 from handrail.engine.checking.rule import PlannedCommand, Setting
 from handrail.rules.cards import TESTS_KEPT, TESTS_PASS
@@ -36,7 +36,7 @@ async def _applied(card: RuleCard, parameters: Mapping[str, Any], setting: Setti
     try:
         site, plan = await runs.plan()
     except PathRefused as error:
-        return CheckOutcome(findings=(not_checked(card.name, str(error), "name a path in the project"),))
+        return CheckOutcome(findings=(not_checked(card.name, str(error), "name a path in the project", FixedBy.AGENT),))
     outcome = await runs.now(site, plan)
     if outcome.findings or not compares:
         return outcome
@@ -47,7 +47,7 @@ async def _applied(card: RuleCard, parameters: Mapping[str, Any], setting: Setti
 def _nameless(card: RuleCard, runs: TestSuite) -> Sequence[Finding]:
     """For `tests_kept` alone, what is wrong if no runner says which tests ran."""
     is_known = card is not TESTS_KEPT or any(result.tests for result in runs.results)
-    return [] if is_known else [not_checked(card.name, NAMELESS, NAME_THEM)]
+    return [] if is_known else [not_checked(card.name, NAMELESS, NAME_THEM, FixedBy.AUTHOR)]
 
 
 async def _would(parameters: Mapping[str, Any], setting: Setting) -> Sequence[PlannedCommand]:

@@ -6,6 +6,7 @@ with other tools. The cryptography library is imported when something is signed 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import os
 import stat
 import sys
@@ -45,6 +46,14 @@ class PublicKey:
         """The public key as hex."""
         return self.raw.hex()
 
+    def of(self, key: str) -> PublicKey | None:
+        """This key, if it has this id: it is the only one that may sign."""
+        return self if key == self.key else None
+
+    def created(self, public: str) -> bool:
+        """Whether this is the key that a store was created with."""
+        return public == self.public
+
     def holds(self, message: bytes, signature: bytes) -> bool:
         """Whether the key made this signature of this message."""
         from cryptography.exceptions import InvalidSignature
@@ -78,9 +87,21 @@ class PrivateKey:
         """The half that may be shown."""
         return PublicKey(self._private.public_key().public_bytes_raw())
 
+    def of(self, key: str) -> PublicKey | None:
+        """The half that checks, if the key has this id."""
+        return self.public_key.of(key)
+
+    def created(self, public: str) -> bool:
+        """Whether this is the key that a store was created with."""
+        return public == self.public
+
     def holds(self, message: bytes, signature: bytes) -> bool:
         """Whether this key made this signature of this message."""
         return self.public_key.holds(message, signature)
+
+    def derived(self, label: bytes) -> bytes:
+        """A secret of this key for another purpose, from which the key can't be found."""
+        return hmac.digest(self._seed, label, "sha256")
 
     def sign(self, message: bytes) -> bytes:
         """The signature of a message."""

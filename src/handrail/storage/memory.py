@@ -4,8 +4,10 @@ For tests, trials and simulations. No write awaits anything in the middle, so ea
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from operator import attrgetter
 from types import TracebackType
 from typing import Annotated, Final, Self, TypeAlias
 
@@ -15,11 +17,12 @@ from msgspec.structs import astuple, replace
 from handrail.domain.errors import Conflict, Invalid, NotFound
 from handrail.domain.journal.chain import Head, Record, first_break
 from handrail.domain.journal.event import PLAN_PREFIX, Mode
+from handrail.domain.journal.mark import START, Mark
 from handrail.domain.journal.projection import NO_CHANGE, Change, PlanRow, RunCount, RunRow, StepRow
 from handrail.domain.project import NO_PROJECT, plan_in, unscoped
 from handrail.domain.run.status import RUN_WORKING
-from handrail.engine.journal import Placed, Row
-from handrail.engine.running.lease import Lease, LeaseHolder
+from handrail.engine.journal import LAST, Placed, Row, never_heard
+from handrail.engine.running.lease import FOR_EVER, NONE_RESTS, Lease, LeaseHolder
 from handrail.storage.admission import (
     admitted_bytes,
     closed,
@@ -32,6 +35,7 @@ from handrail.storage.admission import (
     require_owner,
     steps_without_run,
 )
+from handrail.storage.memory_nodes import MemoryNodes
 
 NAME: Final = "in memory"
 
@@ -52,6 +56,8 @@ class MemoryStore:
         self._definitions: dict[str, bytes] = {}
         self._leases: dict[str, Lease] = {}
         self._beats: dict[str, int] = {}
+        self._needs: dict[str, tuple[int, str]] = {}
+        self._nodes = MemoryNodes()
         self._is_closed = False
 
     async def close(self) -> None:
@@ -142,25 +148,48 @@ class MemoryStore:
 
     # --- the archive ------------------------------------------------------------------------------
 
-    async def scan(self, *, after: int = 0, size: int = 2_000) -> AsyncIterator[list[Placed]]:
+    async def end(self) -> Mark:
+        """The mark of everything in the store."""
+        self._require_open()
+        return Mark.at(len(self._places))
+
+    async def scan(self, *, after: Mark = START, size: int = 2_000) -> AsyncIterator[list[Placed]]:
         """All records by position in the store, in batches, from one snapshot."""
         self._require_open()
-        first, size = max(0, after), max(1, size)
+        first, size = after.place, max(1, size)
         view = [Placed(first + index + 1, record) for index, record in enumerate(self._places[first:])]
         for start in range(0, len(view), size):
             yield view[start : start + size]
             self._require_open()
 
-    async def rows(self, *, after: int = 0, size: int = 2_000) -> AsyncIterator[list[Row]]:
-        """The same as plain columns."""
+    async def rows(
+        self, *, after: Mark = START, stops: Sequence[Mark] = (), size: int = 2_000
+    ) -> AsyncIterator[list[Row]]:
+        """The same as plain columns; one lane is in the order of its stops anyway."""
         async for batch in self.scan(after=after, size=size):
-            yield [(placed.seq, *astuple(placed.record)) for placed in batch]
+            yield [(placed.lane, placed.seq, *astuple(placed.record)) for placed in batch]
 
-    async def heads(self, *, after: int = 0) -> tuple[int, list[Head]]:
-        """The number of events in the store, and the ends of all streams that changed after position `after`."""
+    async def latest(self, *, until: int = LAST, size: int = 2_000) -> list[Placed]:
+        """The newest records up to a position, newest first."""
         self._require_open()
-        changed = sorted({record.stream for record in self._places[max(0, after) :]})
-        return len(self._places), [self._head(stream) for stream in changed]
+        last = max(0, min(until, len(self._places)))
+        first = max(0, last - max(1, size))
+        return [Placed(place, self._places[place - 1]) for place in range(last, first, -1)]
+
+    async def mark_at(self, at: int) -> Mark:
+        """A mark behind which all events of this instant or later are."""
+        self._require_open()
+        return Mark.at(bisect_left(self._places, at, key=attrgetter("at")))
+
+    async def heads(self, *, after: Mark = START) -> tuple[Mark, list[Head]]:
+        """The mark of everything in the store, and the ends of all streams that changed behind the mark `after`."""
+        self._require_open()
+        changed = sorted({record.stream for record in self._places[after.place :]})
+        return Mark.at(len(self._places)), [self._head(stream) for stream in changed]
+
+    def listen(self, heard: Callable[[], None]) -> Callable[[], None]:
+        """Others are found by looking."""
+        return never_heard(heard)
 
     async def definitions(self) -> list[tuple[str, bytes]]:
         """Every definition by content hash."""
@@ -199,6 +228,12 @@ class MemoryStore:
         self._places[self._streams[record.stream][record.n - 1]] = record
         self._put_events(note)
 
+    # --- nodes ------------------------------------------------------------------------------------
+
+    def nodes(self) -> MemoryNodes:
+        """Who works on this store."""
+        return self._nodes
+
     # --- leases -----------------------------------------------------------------------------------
 
     async def beat(self, owner: str) -> None:
@@ -208,7 +243,13 @@ class MemoryStore:
         self._beats[owner] = self._beats.get(owner, 0) + 1
 
     async def lease_holders(
-        self, *, after: str = "", limit: int = 1_000, project: str | None = None
+        self,
+        *,
+        after: str = "",
+        limit: int = 1_000,
+        project: str | None = None,
+        is_awake: bool = False,
+        now: int = FOR_EVER,
     ) -> list[LeaseHolder]:
         """The running or compensating runs that handrail executes, of a project or of all, by id, with their owners."""
         self._require_open()
@@ -227,19 +268,32 @@ class MemoryStore:
         self._require_open()
         taken = []
         for seen in lease_holders:
-            if self._has_work(seen.run) and self._lease_holder(seen.run) == replace(seen, n=self._runs[seen.run].n):
+            if self._has_work(seen.run) and _is_unchanged(self._lease_holder(seen.run), seen):
                 self._leases[seen.run] = Lease(seen.run, owner, seen.epoch + 1)
                 taken.append(self._leases[seen.run])
         self._beats.setdefault(owner, 1)  # last: `holdings` may show the claimer itself without a beat yet
         return taken
 
-    async def release(self, leases: Sequence[Lease]) -> None:
+    async def release(
+        self,
+        leases: Sequence[Lease],
+        *,
+        resting: Mapping[str, int] = NONE_RESTS,
+        until: Mapping[str, int] = NONE_RESTS,
+    ) -> None:
         """Release the leases that are still held as given; others are not changed."""
         require_few(leases)
         self._require_open()
         for lease in leases:
             if self._leases.get(lease.run) == lease:
                 self._leases[lease.run] = replace(lease, owner="")  # the epoch stays, so that the next one is higher
+
+    async def hand_over(self, lease: Lease, *, n: int, needs: str) -> None:
+        """Release a lease, and say what the node must have that goes on, as of the run's event `n`."""
+        self._require_open()
+        if self._leases.get(lease.run) == lease:
+            self._leases[lease.run] = replace(lease, owner="")
+            self._needs[lease.run] = (n, needs)
 
     async def retire(self, owner: str) -> None:
         """Release all leases of an owner, and forget the owner."""
@@ -271,7 +325,10 @@ class MemoryStore:
 
     def _lease_holder(self, run: str) -> LeaseHolder:
         held = self._leases.get(run, Lease(run, "", 0))
-        return LeaseHolder(run, self._runs[run].n, held.owner, held.epoch, self._beats.get(held.owner, 0))
+        n, (at, needs) = self._runs[run].n, self._needs.get(run, (0, ""))
+        return LeaseHolder(
+            run, n, held.owner, held.epoch, self._beats.get(held.owner, 0), needs=needs if at == n else ""
+        )
 
     def _require_following(self, records: Sequence[Record]) -> None:
         end = self._head(records[0].stream)
@@ -315,3 +372,8 @@ class MemoryStore:
         if stream.startswith(PLAN_PREFIX):
             self._plans.pop(plan_in(stream), None)
         self._put_projections(change)
+
+
+def _is_unchanged(held: LeaseHolder, seen: LeaseHolder) -> bool:
+    """Whether a run was neither taken nor released since, and its owner has not beaten."""
+    return (held.owner, held.epoch, held.beat) == (seen.owner, seen.epoch, seen.beat)

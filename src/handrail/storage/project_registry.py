@@ -18,7 +18,8 @@ from msgspec import Meta, Struct
 from handrail.domain.errors import Conflict, IntegrityBroken, Invalid, Limited, NotFound, Unavailable
 from handrail.domain.project import PROJECT_PREFIX, UNREGISTERED, Project
 from handrail.domain.suggestion import did_you_mean
-from handrail.engine.clock import Entropy, new_id, system_entropy
+from handrail.engine.clock import new_id, system_entropy
+from handrail.engine.passed_in import Entropy
 from handrail.foundation.atomic_file import make_private_folder, write_whole
 from handrail.storage.file_lock import locked
 
@@ -110,6 +111,29 @@ class ProjectRegistry:
                     )
                 self._drop(other.id)
             self._drop(project_id)
+            return self._put(project_id, real)
+
+    def join(self, project_id: str, folder: Path, *, replaces: bool = False) -> Project:
+        """Serve a project of other machines in a folder of this one; `replaces` forgets what the folder was before."""
+        real = real_path(folder)
+        if not Path(real).is_dir():
+            raise NotFound(f"there is no folder {real}", hint="make it first, with what the project needs")
+        with self._changing():
+            known, other = self.find(project_id), self._in(real)
+            if known is not None and known.folder == real:
+                return known
+            if known is not None:
+                raise Conflict(
+                    f"this machine serves {project_id} already, in {known.folder}",
+                    hint=f"if it is to be here instead: `handrail project move {project_id} FOLDER`",
+                )
+            if other is not None and not replaces:
+                raise Conflict(
+                    f"{real} is registered as another project already: {other.id}",
+                    hint=f"forget that one first: `handrail project forget {other.id}`",
+                )
+            if other is not None:
+                self._drop(other.id)
             return self._put(project_id, real)
 
     def forget(self, project_id: str) -> Project:

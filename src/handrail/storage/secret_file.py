@@ -20,7 +20,8 @@ from msgspec.structs import replace
 from handrail.domain.errors import Forbidden, HandrailError, Invalid, Limited, NotFound, Unavailable
 from handrail.domain.secrets.secret_reference import is_name
 from handrail.domain.suggestion import did_you_mean
-from handrail.engine.clock import Clock, system_clock
+from handrail.engine.clock import system_clock
+from handrail.engine.passed_in import Clock
 from handrail.engine.secrets import ReadSecrets, Secret, SecretCard
 from handrail.foundation.atomic_file import make_private_folder, write_whole
 from handrail.storage.file_lock import locked

@@ -53,10 +53,13 @@ class Registry:
         more: Sequence[FunctionTool] = (),
         servers: Servers | None = None,
         vault: Vault | None = None,
+        off: Mapping[str, str] | None = None,
         discovering: Callable[[Collection[str]], Plugins] = discover,
     ) -> None:
         """`kept` is the folder for contents that an undo needs; `private` are folders that no plan may read or change;
-        `own` are tools of the calling program, `more` are tools that need more than the project."""
+        `own` are tools of the calling program, `more` are tools that need more than the project. `off` are those of
+        them that a setting switches off, and why."""
+        self._off = off or {}
         self.servers = servers
         self._vault = vault
         self._configuration = configuration or ToolConfiguration()
@@ -119,6 +122,22 @@ class Registry:
         undos = [found for tool in tools if (found := self.servers.find(tool.spec.undo)) is not None]
         return {tool.spec.name: card for tool in (*tools, *undos) if (card := tool.card) is not None}
 
+    def cards(self) -> Mapping[str, Card]:
+        """What the servers that were asked say of their tools; none is asked for it."""
+        servers = self.servers
+        if servers is None:
+            return {}
+        names = (spec.name for spec in servers.recalled(servers.names()).specs)
+        found = {name: tool.card for name in names if (tool := servers.find(name)) is not None}
+        return {name: card for name, card in found.items() if card is not None}
+
+    def server_names(self) -> tuple[str, ...]:
+        """The tool servers that can be started or reached from this machine."""
+        if self.servers is None:
+            return ()
+        off = self.servers.off()
+        return tuple(sorted(name for name in self.servers.names() if name not in off))
+
     def effects(self) -> Mapping[str, Effect]:
         """What the calls of each tool do to the world, at most; what brings its own undo counts as reversible."""
         return {spec.name: _effect_at_most(spec) for spec in self.specs()}
@@ -139,6 +158,7 @@ class Registry:
             unasked=recalled.unasked,
             untrusted=recalled.off,
             remembered=recalled.remembered,
+            off={name: why for name, why in self._off.items() if name in names},
         )
 
     async def status(self, url: str, within_s: float) -> int:

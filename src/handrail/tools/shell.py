@@ -230,4 +230,4 @@ def _knob(key: str) -> str:
 def _last_lines(ran: Ran) -> str:
     """The last lines of a command's output, which usually say what is wrong."""
     lines = (ran.stderr.strip() or ran.stdout.strip())[-SHOWN_LENGTH_MAX:].splitlines()[-SHOWN_LINES:]
-    return "".join(["\n", *(f"{line}\n" for line in lines)]).rstrip()
+    return "\n".join([":", *lines]).rstrip() if lines else ""

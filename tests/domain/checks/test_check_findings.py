@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from domain.places import rules_alone
-from handrail.library.loading import load_data
+from handrail.library.loading import load_data, load_definition
 
 
 def found(*checks: dict[str, Any], **step: Any) -> list[tuple[str, str]]:
@@ -45,6 +45,24 @@ def test_parameters_that_a_rule_does_not_take_or_lacks_are_reported_also_inside_
     assert found({"rule": "http_ok", "of": "a", "timeout": "1s"}) == [("parameters", "steps[0].checks[0]")]
     inner = {"rule": "any_of", "checks": [{"rule": "git_clean", "when": "true", "clean": True}]}
     assert found(inner) == [("parameters", "steps[0].checks[0].checks[0].clean")]
+
+
+@pytest.mark.parametrize("timeout", ["abc", "5", "-1s", "1 m", 5])
+def test_a_timeout_that_is_no_duration_is_found_when_the_workflow_is_loaded(timeout: Any) -> None:
+    check = {"rule": "git_clean", "timeout": timeout}
+    assert found(check) == [("parameters", "steps[0].checks[0].timeout")]
+    inside = {"rule": "any_of", "checks": [check]}
+    assert found(inside) == [("parameters", "steps[0].checks[0].checks[0].timeout")]
+    text = (
+        f"id: p\nsteps:\n  - id: a\n    prompt: x\n    checks:\n      - rule: git_clean\n        timeout: {timeout}\n"
+    )
+    [one] = load_definition(text, name="p.yaml", survey=rules_alone).findings
+    assert (str(one.at), one.severity.value) == ("p.yaml:7:18", "major")
+    assert "not a duration" in one.message
+
+
+def test_a_timeout_may_be_made_later() -> None:
+    assert found({"rule": "git_clean", "timeout": "{{ run.id }}"}, {"rule": "git_clean", "timeout": "90s"}) == []
 
 
 def test_an_expression_speaks_of_what_is_there() -> None:

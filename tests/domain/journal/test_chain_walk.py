@@ -12,6 +12,7 @@ from handrail.domain.journal import chain_walk as trails
 from handrail.domain.journal.chain import GENESIS, Head, Record, chained
 from handrail.domain.journal.chain_walk import Row, Trail
 from handrail.domain.journal.checkpoint import Checkpoint, Order, next_checkpoint
+from handrail.domain.journal.mark import ONE_LANE, Mark
 
 A, B, C = "run_a", "run_b", "run_c"
 SCRIPT = [A, B, A, A, B, C, A, B, C, C]
@@ -23,7 +24,7 @@ class Place(Struct, frozen=True):
 
 
 def rows(places: Sequence[Place]) -> list[Row]:
-    return [(place.seq, *astuple(place.record)) for place in places]
+    return [(ONE_LANE, place.seq, *astuple(place.record)) for place in places]
 
 
 def journal(script: Sequence[str], *, salt: int = 0) -> list[Place]:
@@ -47,7 +48,8 @@ def sealed(places: Sequence[Place], *ends: int) -> list[Checkpoint]:
         order = Order()
         order.add(place.record.hash for place in places[after:end])
         previous = made[-1] if made else None
-        made.append(next_checkpoint(previous, store="st", at=0, events=end, order=order.text(), heads=heads.values()))
+        orders = {ONE_LANE: order.text()}
+        made.append(next_checkpoint(previous, store="st", at=0, mark=Mark.at(end), orders=orders, heads=heads.values()))
         after = end
     return made
 
@@ -84,7 +86,7 @@ def test_a_journal_as_it_was_written_holds(size: int) -> None:
     places = journal(SCRIPT)
     trail = walked(places, sealed(places, 4, 7, 10), size=size)
     assert trail.breaks == []
-    assert (trail.events, trail.place) == (10, 10)
+    assert (trail.events, trail.mark) == (10, Mark.at(10))
     assert {stream: end[0] for stream, end in trail.ends.items()} == {A: 4, B: 3, C: 3}
 
 

@@ -21,12 +21,14 @@ from handrail.domain.journal.checkpoint import (
     next_checkpoint,
     sealed_with,
 )
+from handrail.domain.journal.mark import ONE_LANE, Mark
 
 
 def following(previous: Checkpoint | None, *, store: str = "st_one", more: int = 5) -> Checkpoint:
     events = (previous.events if previous else 0) + more
     heads = [Head("run_b", 2, b"\x02" * 32), Head("run_a", 3, b"\x01" * 32)]
-    return next_checkpoint(previous, store=store, at=1_763_230_000_000, events=events, order="00", heads=heads)
+    mark, at = Mark.at(events), 1_763_230_000_000
+    return next_checkpoint(previous, store=store, at=at, mark=mark, orders={ONE_LANE: "00"}, heads=heads)
 
 
 FIRST = following(None)
@@ -60,7 +62,9 @@ def test_a_line_holds_the_exact_bytes_that_were_signed() -> None:
         ((b'"number":2,', b""), "can't be read"),
         ((b'"number":2', b'"number":2,"more":1'), "can't be read"),
         ((b'"key":"abc"', b'"key":"abc","key":"abc"'), "not in the form that handrail writes"),
-        ((b'"format":1', b'"format":2'), "format 2 is not known"),
+        ((b'"format":1', b'"format":2'), "it has no lanes"),
+        ((b'"format":1', b'"format":3'), "format 3 is not known"),
+        ((b'"anew":false', b'"anew":false,"lanes":[[1,10,"00"]]'), "do not add up"),
         ((b"}\n", b"}"), "not in the form that handrail writes"),
         ((b'"store":"st_one"', b'"store":"st_\xff"'), "can't be read"),
         ((b"{", b""), "can't be read"),

@@ -255,6 +255,8 @@ SOURCES: Final = [
     "lower(a)",
     "word(a)",
     "is_number(a)",
+    "text(a, b)",
+    "column(a, b)",
     "len(a)",
     "matches(a, '^(a+)+$')",
     "contains(a, b)",

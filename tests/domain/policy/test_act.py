@@ -42,7 +42,7 @@ def test_accepting_what_has_a_check_goes_past_the_check(step: str, act: Act) -> 
 def test_after_the_last_refusal_submitting_and_retrying_are_for_a_person() -> None:
     given = c.HandOutStep(step="ask", agent="")
     handed = begun(given)
-    tried_out = begun(given, c.RefuseOutput(step="ask", findings=(), last=True))
+    tried_out = begun(given, c.RefuseOutput(step="ask", findings=(), tries_max=1))
     for command in (c.CompleteStep(step="ask"), c.HandOutStep(step="ask", agent="")):
         assert act_of(handed, STEPS, command) is Act.SUBMIT
         assert act_of(tried_out, STEPS, command) is Act.SUBMIT_AFTER_LIMIT

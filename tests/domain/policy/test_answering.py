@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from handrail.domain.policy.answering import CHANNELS, AnswerBy, AnswerRules, AskedOf, may_answer
+from handrail.domain.policy.answering import CHANNELS, USUAL_CHANNELS, AnswerBy, AnswerRules, AskedOf, may_answer
 from handrail.domain.policy.verdict import ALLOWED, Refused
 
 ANN = "person:ann"
@@ -63,10 +63,17 @@ def test_who_started_the_run_may_not_answer_if_the_step_says_so() -> None:
     assert "person:ann started this run" in why(own)
 
 
+def test_a_page_in_an_agents_client_is_the_one_channel_that_has_to_be_named() -> None:
+    assert set(CHANNELS) - set(USUAL_CHANNELS) == {"app"}
+    assert "an answer by app does not count" in why(verdict(channel="app:claude"))
+    agent = verdict("agent:claude", "app:claude", rules={"channels": ("app",)})
+    assert "a person must" in why(agent), "the channel does not make an agent a person"
+
+
 @pytest.mark.parametrize("channel", CHANNELS)
-def test_every_channel_counts_unless_some_are_named(channel: str) -> None:
+def test_every_usual_channel_counts_unless_some_are_named(channel: str) -> None:
     named = f"{channel}:claude"
-    assert verdict(channel=named) == ALLOWED
+    assert (verdict(channel=named) == ALLOWED) is (channel in USUAL_CHANNELS)
     assert verdict(channel=named, rules={"channels": (channel,)}) == ALLOWED
     assert verdict(channel=named, rules={"channels": (named,)}) == ALLOWED
     assert f"an answer by {channel} does not count" in why(verdict(channel=named, rules={"channels": ()}))

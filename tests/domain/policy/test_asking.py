@@ -19,15 +19,17 @@ ANN = "person:ann"
 AT_TERMINAL = OwnerPolicy(answers=AnswerRules(channels=("terminal",)))
 
 
-def asked(command: str, *, policy: OwnerPolicy, channel: str = "", actor: str = ANN, **step: Any) -> PolicyVerdict:
+def asked(
+    command: str, *, policy: OwnerPolicy, channel: str = "", actor: str = ANN, is_proven: bool = False, **step: Any
+) -> PolicyVerdict:
     definition = definition_from({"id": "d", "steps": [{"id": "go", "approve": "?", **step}]})
     start = StartRun(definition="sha256:0", workflow="d", vars={}, behalf=ANN)
     run = after(Run(id=RUN), [start, RequestApproval(step="go")], definition)
     if command == "skip":
-        skip = SkipStep(step="go", reason="x", channel=channel)
+        skip = SkipStep(step="go", reason="x", channel=channel, is_proven=is_proven)
         return may_command(actor, run, definition, skip, policy)
     kind = GiveApproval if command == "approve" else RejectApproval
-    answer = kind(step="go", digest=run.step("go").digest, reason="x", channel=channel)
+    answer = kind(step="go", digest=run.step("go").digest, reason="x", channel=channel, is_proven=is_proven)
     return may_command(actor, run, definition, answer, policy)
 
 
@@ -55,3 +57,12 @@ def test_an_answer_and_an_override_come_by_a_channel_that_counts(command: str) -
         refused = asked(command, policy=AT_TERMINAL, channel=channel)
         assert isinstance(refused, Refused)
         assert "does not count here" in refused.why
+
+
+@pytest.mark.parametrize("command", ["approve", "reject", "skip"])
+def test_an_answer_and_an_override_need_the_passphrase_also_by_commands_that_no_one_asked_for_it(command: str) -> None:
+    policy = OwnerPolicy(answers=AnswerRules(passphrase=True))
+    assert asked(command, policy=policy, channel="terminal", is_proven=True) == ALLOWED
+    refused = asked(command, policy=policy, channel="terminal")
+    assert isinstance(refused, Refused)
+    assert "need a passphrase" in refused.why

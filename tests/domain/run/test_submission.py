@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from domain.facts import after, fresh, given, plan
-from handrail.domain.checks.finding import Finding, Severity
+from handrail.domain.checks.finding import Finding, FixedBy, Severity
 from handrail.domain.checks.judgement import Judgement
 from handrail.domain.checks.rule import LooksAt
 from handrail.domain.definition.model import Category, Definition
@@ -26,7 +26,6 @@ from handrail.domain.run.command import (
     PauseRun,
     RecordAction,
     RecordDecision,
-    RefuseOutput,
     RetryStep,
     SetVars,
     SkipStep,
@@ -303,11 +302,37 @@ def test_the_last_refusal_asks_for_a_decision() -> None:
     refused = Verdict(accepted=False, findings=(MAJOR,))
     run = after(fresh(TWO), [HandOutStep(step="write")], TWO)
     (first,) = asked(run, Submission(step="write", vars={"a": 1}), refused)
-    assert isinstance(first, RefuseOutput)
-    assert not first.last
-    (second,) = asked(after(run, [first], TWO), Submission(step="write"), refused)
-    assert isinstance(second, RefuseOutput)
-    assert second.last
+    (at_the_same_time,) = asked(run, Submission(step="write"), refused)
+    once = after(run, [first], TWO)
+    assert once.step("write").status is StepStatus.WAITING
+    failed = after(once, [at_the_same_time], TWO).step("write")
+    assert (failed.status, failed.asks) == (StepStatus.FAILED, True), "tries are counted when they are recorded"
+
+
+def test_giving_up_and_trying_again_gives_no_new_tries() -> None:
+    refused = Verdict(accepted=False, findings=(MAJOR,))
+    run = after(fresh(TWO), [HandOutStep(step="write")], TWO)
+    run = after(run, asked(run, Submission(step="write"), refused), TWO)
+    run = after(run, asked(run, Submission(step="write", outcome=Outcome.FAILED)), TWO)
+    run = after(run, asked(run, Submission(step="write"), refused), TWO)
+    assert run.step("write").asks, "the second refusal is the last one"
+    run = after(run, [RetryStep(step="write", reason="a person looked at it")], TWO)
+    assert (run.step("write").tries, run.step("write").asks) == (0, False)
+
+
+def test_an_output_that_could_not_be_checked_is_no_try() -> None:
+    missing = replace(MAJOR, unapplied=True, fixed_by=FixedBy.PERSON)
+    run = after(fresh(TWO), [HandOutStep(step="write")], TWO)
+    verdict = verdict_on(run, TWO, Submission(step="write"), Judgement(findings=(missing,)))
+    assert (verdict.accepted, verdict.unchecked) == (False, True)
+    for _ in range(3):
+        run = after(run, asked(run, Submission(step="write"), verdict), TWO)
+    assert (run.step("write").status, run.step("write").tries) == (StepStatus.WAITING, 0)
+    assert run.step("write").unchecked
+    both = verdict_on(run, TWO, Submission(step="write"), Judgement(findings=(missing, MAJOR)))
+    assert not both.unchecked, "one of them is the agent's"
+    run = after(run, asked(run, Submission(step="write"), both), TWO)
+    assert (run.step("write").tries, run.step("write").unchecked) == (1, False)
 
 
 @pytest.mark.parametrize(

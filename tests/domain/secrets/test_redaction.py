@@ -347,6 +347,7 @@ def test_a_hostile_text_costs_no_more_than_its_length(text: str) -> None:
 
 words = st.text(max_size=30)
 calm = st.text(alphabet="abcdefghijklmnoprtuvwxyz ABC.,0123456789\n", max_size=40).filter(lambda t: "eyJ" not in t)
+names = calm.filter(lambda name: not names_secret(name))
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | words,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(words, inner, max_size=4),
@@ -387,8 +388,7 @@ def test_the_cheap_look_never_overlooks_what_the_thorough_one_finds(value: Any) 
     assert redact_body(body) == thorough
 
 
-@given(st.recursive(calm | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(calm, inner), max_leaves=8))
-@settings(deadline=None)
+@given(st.recursive(calm | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(names, inner), max_leaves=8))
 def test_redaction_never_changes_clean_data(value: Any) -> None:
     body = encode_body({"output": value})
     assert msgspec.json.decode(redact_body(body)) == {"output": value}

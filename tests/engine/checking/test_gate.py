@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from engine.guided_runs import gate_of, led
 from engine.stage import Stage, always, plan, puppet
-from handrail.domain.checks.finding import Finding, Severity
+from handrail.domain.checks.finding import Finding, FixedBy, Severity
 from handrail.domain.checks.judgement import Judgement
 from handrail.domain.checks.rule import CheckOutcome, Evidence, LooksAt, Reads, RuleCard
 from handrail.domain.definition.model import Category, Definition, Prompt
@@ -244,6 +246,17 @@ def test_what_is_not_settled_is_not_remembered() -> None:
     assert not memory.kept
 
 
+def test_what_was_changed_while_it_was_judged_is_neither_accepted_nor_remembered() -> None:
+    async def deed(_parameters: Mapping[str, Any], _setting: Setting) -> CheckOutcome:
+        rule.seen = "sha256:2"
+        return CheckOutcome(evidence=Evidence(rule="look", version="1", passed=True))
+
+    rule, memory = Puppet(deed=deed, seen="sha256:1"), Remembering()
+    [found] = of(gate_of(rule, memory=memory), {"rule": "look"}).findings
+    assert (found.message, found.fixed_by) == ("the project changed while it was checked", FixedBy.AGENT)
+    assert not memory.kept, "it may be the outcome of either"
+
+
 async def _hanging(_parameters: Mapping[str, Any], _setting: Setting) -> CheckOutcome:
     await asyncio.sleep(1_000)
     return CheckOutcome()
@@ -378,6 +391,58 @@ def test_after_so_many_tries_somebody_must_decide_whatever_the_policy() -> None:
     assert (state.status, state.asks, state.category) == (StepStatus.FAILED, True, Category.INVALID_INPUT)
     assert state.message == "the output was refused 3 times"
     assert run.status is RunStatus.COMPLETED
+
+
+FOR_A_PERSON = replace(BAD, unapplied=True, fixed_by=FixedBy.PERSON)
+FAILING, MISSING = {"rule": "look"}, {"rule": "gone"}
+
+
+@pytest.mark.parametrize(
+    ("check", "fixed_by"),
+    [
+        (MISSING, FixedBy.PERSON),
+        (FAILING, FixedBy.AGENT),
+        ({"rule": "unknown"}, FixedBy.AUTHOR),
+        ({"rule": "crash"}, FixedBy.AUTHOR),
+        ({"rule": "look", "path": 3}, FixedBy.AUTHOR),
+        ({"rule": "look", "path": "{{ output.path }}"}, FixedBy.AGENT),
+        ({"rule": "all_of", "checks": [{"rule": "look", "path": "{{ output.path }}"}]}, FixedBy.AGENT),
+        ({"rule": "length", "of": "missing", "min": 1}, FixedBy.AGENT),
+        ({"rule": "expression", "that": "output.missing.more > 1"}, FixedBy.AGENT),
+        ({"rule": "any_of", "checks": [MISSING]}, FixedBy.PERSON),
+        ({"rule": "any_of", "checks": [MISSING, FAILING]}, FixedBy.AGENT),
+        ({"rule": "none_of", "checks": [MISSING]}, FixedBy.PERSON),
+        ({"rule": "all_of", "checks": [MISSING]}, FixedBy.PERSON),
+    ],
+)
+def test_a_refusal_says_who_can_fix_it_and_counts_only_for_the_agent(
+    check: Mapping[str, Any], fixed_by: FixedBy
+) -> None:
+    missing = Puppet(name="gone", deed=finding(FOR_A_PERSON))
+    gate = gate_of(Puppet(deed=finding(BAD)), missing, Puppet(name="crash", deed=raising(OSError("no"))))
+    judgement = of(gate, check, output={"path": 3})
+    assert not judgement.is_good
+    assert {found.fixed_by for found in judgement.blocking} == {fixed_by}
+    assert judgement.is_try is (fixed_by is FixedBy.AGENT)
+
+
+def test_what_can_not_be_checked_may_be_submitted_until_somebody_has_fixed_it() -> None:
+    rule = Puppet(deed=finding(FOR_A_PERSON))
+
+    async def scene() -> tuple[Run, list[Any]]:
+        climb = await led(step_with({"rule": "look"}, max_tries=2))
+        climb.guide = dataclasses.replace(climb.guide, gate=gate_of(rule))
+        for _ in range(4):
+            assert (await climb.submit("write", "text")).unchecked
+        assert (await climb.now()).step("write").unchecked
+        rule.deed = None
+        assert (await climb.submit("write", "text")).accepted
+        return await climb.stage.worker.settled(climb.run), await climb.events()
+
+    run, events = in_virtual_time(scene)
+    assert run.status is RunStatus.COMPLETED
+    refused = [event for event in events if isinstance(event, OutputRefused)]
+    assert [(event.unchecked, event.findings[0]["fixed_by"]) for event in refused] == [(True, "person")] * 4
 
 
 def test_only_what_still_blocks_is_reported_of_a_failed_try() -> None:

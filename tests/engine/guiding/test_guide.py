@@ -226,7 +226,18 @@ def test_a_step_whose_turn_has_not_come_is_refused_with_what_it_waits_for() -> N
         climb = await led(plan({"id": "a", "prompt": "a"}, {"id": "b", "prompt": "b"}, {"id": "c", "prompt": "c"}))
         with pytest.raises(Conflict, match="'c' is not ready: it waits for 'b'") as refused:
             await climb.submit("c")
-        assert refused.value.hint == "finish 'b' first"
+        assert refused.value.hint == "open now: 'a'; do that first"
+
+    in_virtual_time(scene)
+
+
+def test_a_step_of_a_loop_that_has_not_started_is_refused_with_the_step_that_is_open() -> None:
+    async def scene() -> None:
+        loop = {"id": "read", "each": "[1, 2]", "as": "part", "steps": [{"id": "look", "prompt": "Look."}]}
+        climb = await led(plan({"id": "scope", "prompt": "a"}, loop))
+        with pytest.raises(Conflict, match=r"'read\[0\].look' is not ready: 'read' has not started") as refused:
+            await climb.submit("read[0].look")
+        assert refused.value.hint == "open now: 'scope'; do that first"
 
     in_virtual_time(scene)
 

@@ -70,7 +70,7 @@ class Scene:
 
     async def sealed(self, count: int = 1) -> None:
         """Write a bit and sign it, so many times."""
-        if not (await self.store.heads())[0]:
+        if not (await self.store.end()).events:
             self.by = await fill(self.store)
             await self.checkpointer.seal()
             count -= 1

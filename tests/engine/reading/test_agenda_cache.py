@@ -363,7 +363,7 @@ def test_what_comes_due_at_a_readers_look_while_tools_are_asked_is_done_all_the_
 
 
 def test_a_run_is_not_settled_while_something_that_came_due_at_a_look_is_still_to_be_done() -> None:
-    definition = plan({"id": "a", "tool": "x.flaky", "retry": {"first": "20s"}})
+    definition = plan({"id": "a", "tool": "x.flaky", "retry": {"first": "4s"}})
 
     async def scene() -> bool:
         stage = Stage(puppet("x.flaky", failing(Category.TRANSIENT)))

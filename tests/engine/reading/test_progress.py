@@ -76,8 +76,15 @@ def test_rounds_that_are_not_known_at_the_start_are_shown_apart() -> None:
     require_steady(found)
     assert found[0] == Progress(done=0, total=2)
     run = after(fresh(definition), [*begun, *done("build[0].make")], definition)
-    assert seen(run, definition) == {"done": 1, "total": 2, "rounds": {"build": "1 of 3"}, "in_rounds": 1}
+    assert seen(run, definition) == {"done": 1, "total": 2, "rounds": {"build": "2 of 3"}, "in_rounds": 1}
+    assert _round(definition, *begun) == "1 of 3"  # its first step is open, and nothing was journaled for it
+    assert _round(definition, *begun, StartAttempt(step="build[0].make")) == "1 of 3"
+    assert _round(definition, *begun, *rounds) == "3 of 3"
     assert found[-1] == Progress(done=2, total=2, in_rounds=3)
+
+
+def _round(definition: Definition, *commands: Command) -> str:
+    return progress_of(after(fresh(definition), commands, definition), definition).rounds["build"]
 
 
 def test_the_rounds_of_a_repetition_are_shown_with_their_bound() -> None:

@@ -44,8 +44,8 @@ from handrail.engine.dispatch import Dispatch
 from handrail.engine.reading.run_reader import RunReader
 from handrail.engine.reading.run_view import Detail, Status, status_of
 from handrail.engine.reading.step_view import LiveState, PostponedView, StepView, Why
+from handrail.engine.running.postponed_steps import limit_of
 from handrail.engine.running.throttle import Postponed
-from handrail.engine.running.worker import limit_of
 from handrail.engine.tool import ToolSpec
 from handrail.storage.memory import MemoryStore
 from support import record_writer
@@ -144,7 +144,7 @@ def test_a_failure_that_asks_comes_with_every_way_out() -> None:
     failure = data(status)["failure"]
     assert (failure["step"], failure["category"], failure["attempts"]) == ("publish", "permission", 1)
     assert {one["action"]: one["means"] for one in failure["options"]} == {
-        "retry": "call it again under the same key",
+        "retry": "call it again under the same key; the tool does not promise that its effect happens only once",
         "skip": "continue without it",
         "compensate": "undo tag",
         "cancel": "end the run; what was done stays: tag",
@@ -152,6 +152,26 @@ def test_a_failure_that_asks_comes_with_every_way_out() -> None:
     retry, _, compensate, _ = failure["options"]
     assert retry["step"] == "publish"
     assert "step" not in compensate
+
+
+def test_the_options_name_what_is_undone_what_stays_and_what_nobody_knows() -> None:
+    told = plan(
+        {"id": "tag", "tool": "git.tag", "effect": "compensatable", "undo": {"tool": "git.untag"}},
+        {"id": "count", "tool": "shell.run", "effect": "irreversible"},
+        {"id": "announce", "tool": "shell.run", "effect": "irreversible", "on_failure": "ask"},
+    )
+    exit_3 = FailAttempt(step="announce", category=Category.TOOL_ERROR, message="exit 3")
+    begun = [*done("tag"), *done("count", Effect.IRREVERSIBLE)]
+    run = after(
+        fresh(told), [*begun, StartAttempt(step="announce", effect=Effect.IRREVERSIBLE, idempotent=True), exit_3], told
+    )
+    failure = seen(run, told).failure
+    assert failure is not None
+    means = {one.action: one.means for one in failure.options}
+    unknown = "unknown whether it had an effect: announce"
+    assert means["compensate"] == f"undo tag; can't be undone, stays: count; {unknown}"
+    assert means["cancel"] == f"end the run; what was done stays: tag, count; {unknown}"
+    assert means["retry"] == "call it again under the same key"
 
 
 def test_with_nothing_to_undo_compensation_is_not_offered() -> None:

@@ -53,37 +53,36 @@ def test_people_are_told_in_their_own_words_and_the_routine_is_one_sentence() ->
     lines = [(line.kind, line.text, line.words) for line in story.lines]
     assert lines == [
         (StoryKind.START, "ada started a-plan", ""),
-        (StoryKind.ROUTINE, "3 steps completed: notes, tag, mail", ""),
-        (StoryKind.APPROVAL, "A person is asked about go", "Publish 2.4.0?"),
-        (StoryKind.APPROVAL, "ada approved go", "all checks are green"),
-        (StoryKind.ROUTINE, "publish started", ""),
-        (
-            StoryKind.FAILURE,
-            "publish failed permanently (permission)",
-            '403 from registry.test: {"error": "token expired"}',
-        ),
+        (StoryKind.ROUTINE, "3 steps completed: “Notes”, “Tag”, “Mail”", ""),
+        (StoryKind.APPROVAL, "A person is asked about “Go”", "Publish 2.4.0?"),
+        (StoryKind.APPROVAL, "ada approved “Go”", "all checks are green"),
+        (StoryKind.FAILURE, "“Publish it” failed permanently", "token expired"),
         (StoryKind.DECISION, "claude-code decided: roll back", "the token is gone"),
-        (StoryKind.UNDO, "ada started to undo 1 step: tag", "a new token tomorrow"),
-        (StoryKind.UNDO, "1 step undone (executed): tag", ""),
-        (StoryKind.END, "The run is undone, except mail, notes", ""),
+        (StoryKind.UNDO, "ada chose to undo 1 step", "a new token tomorrow"),
+        (StoryKind.UNDO, "1 step undone (executed): “Tag”", ""),
+        (StoryKind.END, "The run is undone, except “Mail”, “Notes”", ""),
     ]
     assert story.lines[3].facts["digest"] == story.lines[2].facts["digest"]
-    assert story.lines[5].last == story.lines[5].first + 1  # the try that failed, and that it was the last
+    failure = story.lines[4]
+    assert (failure.last - failure.first, failure.facts) == (2, {"code": "403, permission", "tries": "1"})
+    assert (failure.event, story.subjects["undo"], story.actors) == (
+        "step_failed",
+        4,
+        {"person:ada": 3, "agent:claude-code": 1},
+    )
 
 
 def test_the_why_line_says_what_failed_in_the_tools_words_who_decided_and_what_is_left() -> None:
     story = told((Action.APPROVE, "green"), (Action.COMPENSATE, "a new token tomorrow"))
     assert [one.text for one in story.why] == [
-        "Publish it (publish) failed at registry.test: token expired (403, permission).",
-        "It was not tried again: permission is not retried by itself.",
-        "ada decided to undo: a new token tomorrow.",
-        "Not undone: mail, notes.",
+        "“Publish it” failed permanently: token expired (403, permission, not retried).",
+        "ada chose to undo: a new token tomorrow (1 step undone, still there: “Mail”, “Notes”).",
     ]
     assert all(one.n for one in story.why)
 
 
 def test_a_run_that_waits_says_for_whom_and_one_that_is_completed_nothing() -> None:
-    assert [one.text for one in told().why] == ["Go (go) waits for a person's answer."]
+    assert [one.text for one in told().why] == ["Asked for approval: Publish 2.4.0?"]
     undecided = told((Action.APPROVE, "green"))
     assert undecided.why[-1].text == "Somebody has to decide what becomes of it."
     done = plan({"id": "a", "tool": "x.do"})
@@ -101,8 +100,8 @@ def test_a_failure_that_somebody_resolved_is_no_reason_any_longer() -> None:
         return before, await reader.story(run.id)
 
     before, after = in_virtual_time(scene)
-    assert before.why[0].text.startswith("A (a) failed")
-    assert [one.text for one in after.why] == ["Go (go) waits for a person's answer."]
+    assert before.why[0].text.startswith("“A” failed")
+    assert [one.text for one in after.why] == ["Asked for approval: Go?"]
 
 
 def test_a_step_that_was_tried_often_says_so_and_a_refused_output_names_its_findings() -> None:
@@ -116,9 +115,8 @@ def test_a_step_that_was_tried_often_says_so_and_a_refused_output_names_its_find
         return tried, await RunReader(climb.stage.store, climb.stage.clock).story(climb.run)
 
     tried, refused = in_virtual_time(scene)
-    assert tried.why[1].text == "It was tried 3 times."
-    assert any("2 failed tries repeated: a" in line.text for line in tried.lines)
-    assert refused.why[-1].text == "W (w) was refused 1 time, and waits for bo."
+    assert tried.why[0].note == "transient, tried 3 times"
+    assert refused.why[-1].text == "bo is to submit “W” again. (1 check failed: equals)."
     (line,) = [line for line in refused.lines if line.kind is StoryKind.REFUSED]
     assert (line.facts["checks"], bool(line.words)) == ("equals", True)
 
@@ -140,3 +138,24 @@ def test_every_entry_of_the_journal_is_told_exactly_once(seed: int) -> None:
     assert numbers == list(range(1, entries + 1))
     assert len(story.lines) < entries
     assert {one.n for one in story.why} <= set(numbers)
+
+
+def test_a_story_that_is_read_again_goes_on_where_it_was() -> None:
+    async def scene() -> tuple[RunStory, RunStory, RunStory]:
+        stage = Stage(puppet("x.once", failing(Category.TRANSIENT, Category.TRANSIENT)))
+        gated = {"id": "go", "approve": "Go?"}
+        first = {"id": "a", "tool": "x.once", "retry": {"attempts": 3, "first": "1s"}}
+        run = await stage.play(plan(first, gated, {"id": "b", "tool": "x.do"}))
+        reader = RunReader(stage.store, stage.clock)
+        before = await reader.story(run.id)
+        await stage.control.act(run.id, Action.SKIP, actor=ADA, reason="agreed by phone", step="go")
+        await stage.worker.settled(run.id)
+        return before, await reader.story(run.id), await RunReader(stage.store, stage.clock).story(run.id)
+
+    before, after, fresh = in_virtual_time(scene)
+    assert after == fresh
+    assert before.lines == after.lines[: len(before.lines)]
+    assert after.lines[1].notes == ("“A” failed twice: it is transient (transient). Then it worked.",)
+    (skip,) = [line for line in after.lines if line.kind is StoryKind.DECISION]
+    assert (skip.text, skip.last - skip.first, skip.words) == ("ada skipped “Go”", 1, "agreed by phone")
+    assert [(one.kind.value, one.n) for one in after.why] == [("skipped", skip.last)]

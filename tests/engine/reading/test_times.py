@@ -10,7 +10,7 @@ import pytest
 
 from engine.stage import ADA, Stage, always, plan, puppet, taking
 from handrail.domain.definition.model import Category, Effect
-from handrail.domain.history.spans import SpanFold, SpanKind, TryOutcome
+from handrail.domain.history.spans import Span, SpanFold, SpanKind, TryOutcome
 from handrail.domain.journal.codec import entry_of
 from handrail.domain.run.command import CompleteStep, HandOutStep, RefuseOutput
 from handrail.domain.run.legal_controls import Action
@@ -18,7 +18,7 @@ from handrail.domain.run.state import Run
 from handrail.engine.reading.run_reader import RunReader
 from handrail.engine.reading.run_view import Detail
 from handrail.engine.reading.step_view import StepView
-from handrail.engine.reading.time_view import RunTimeline, TryView, duration_words
+from handrail.engine.reading.time_view import RunTimeline, TryView, duration_words, person_waited
 from handrail.engine.tool import ToolCall, ToolFailed
 from virtual_time import in_virtual_time
 
@@ -130,7 +130,11 @@ def test_the_critical_path_goes_through_loops_and_inlined_workflows() -> None:
     stage = Stage(puppet("x.slow", taking(2)))
     inner = {"w@1.0.0": {"id": "w", "version": "1.0.0", "steps": [{"id": "in", "tool": "x.slow"}]}}
     what = plan(
-        {"id": "all", "each": "[1, 2]", "steps": [{"id": "a", "tool": "x.slow"}, {"id": "b", "tool": "x.slow"}]},
+        {
+            "id": "all",
+            "each": "[1, 2]",
+            "steps": [{"id": "a", "title": "Do {{ item }}", "tool": "x.slow"}, {"id": "b", "tool": "x.slow"}],
+        },
         {"id": "call", "workflow": "w@1.0.0"},
         {"id": "end", "tool": "x.slow"},
         pinned=inner,
@@ -138,6 +142,7 @@ def test_the_critical_path_goes_through_loops_and_inlined_workflows() -> None:
     _, timeline, _, _ = seen_of(stage, what)
     wanted = ["all[0].a", "all[0].b", "all[1].a", "all[1].b", "call.in", "end"]
     assert [one.step for one in timeline.critical] == wanted
+    assert timeline.critical[2].title == "Do 2"
     assert sum(one.idle_ms for one in timeline.critical) == 0
 
 
@@ -162,3 +167,11 @@ def test_a_fold_that_goes_on_is_the_same_as_one_made_anew() -> None:
 )
 def test_durations_are_said_as_people_say_them(ms: int, words: str) -> None:
     assert duration_words(ms) == words
+
+
+def test_what_people_kept_waiting_at_the_same_time_counts_once_and_only_once_they_acted() -> None:
+    fold = SpanFold()
+    waits = [(SpanKind.PERSON_WAIT, 0, 10), (SpanKind.DECISION_WAIT, 5, 20), (SpanKind.DECISION_WAIT, 30, None)]
+    fold.spans = [Span(step="a", kind=kind, start=start, end=end, n=1) for kind, start, end in waits]
+    fold.spans.append(Span(step="a", kind=SpanKind.AGENT_WAIT, start=0, end=100, n=1))
+    assert person_waited(fold) == 20

@@ -215,7 +215,7 @@ async def test_a_start_time_leaves_out_older_calls_but_knows_when_later_ones_beg
     report = await tool_figures(journalist.store, since=since)
     assert [(one.tool, one.calls, one.retries, one.p50_ms) for one in report.tools] == [("git.tag", 1, 1, 30)]
     assert not report.servers, "an outage that began before is not told by halves"
-    events, _ = await journalist.store.heads(after=2**62)
+    events = (await journalist.store.end()).events
     assert report.events < events, "what is hours older is not even looked at"
 
 
@@ -342,3 +342,31 @@ def test_however_many_lengths_there_are_the_buckets_are_few() -> None:
     p50, _ = times.at(50, 99)
     assert p50 is not None
     assert abs(p50 / (50_000 * 997) - 1) < 0.005
+
+
+async def test_calls_are_also_counted_over_time_and_by_server(journalist: Journalist) -> None:
+    store = journalist.store
+    await journalist.write(BEGUN)
+    await journalist.call("tag", 40)
+    await journalist.write(AttemptFailed(step="tag", attempt=2, category=Category.TIMEOUT, message="late", took=900))
+    journalist.at += 3 * 60_000
+    await journalist.call("write", 10)
+    report = await tool_figures(store, slot_ms=60_000)
+    (tag,) = [one for one in report.tools if one.tool == "git.tag"]
+    (git,) = [one for one in report.by_server if one.tool == "git"]
+    assert [(one.calls, one.failed, one.p95_ms) for one in tag.slots] == [(2, 1, 900)]
+    assert (git.calls, git.failures, git.slots) == (tag.calls, tag.failures, tag.slots)
+    (file,) = [one for one in report.by_server if one.tool == "file"]
+    assert file.slots[0].start - git.slots[0].start == 3 * 60_000
+    assert all(not one.slots for one in (await tool_figures(store)).tools)
+
+
+async def test_a_line_over_time_is_bounded(journalist: Journalist, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tool_tally, "SLOTS_MAX", 3)
+    await journalist.write(BEGUN)
+    for _ in range(5):
+        await journalist.call("tag", 5)
+        journalist.at += 60_000
+    report = await tool_figures(journalist.store, slot_ms=60_000)
+    (tag,) = [one for one in report.tools if one.tool == "git.tag"]
+    assert (len(tag.slots), tag.calls) == (3, 5)

@@ -287,7 +287,7 @@ def test_the_schema_is_printed(shell: Shell) -> None:
 
 def test_settings_are_shown_with_their_origin(shell: Shell) -> None:
     rows = {row["setting"]: row for row in shell.json("config", "show")["settings"]}
-    assert (rows["home"]["value"], rows["home"]["from"]) == (str(shell.home), "--home")
+    assert (rows["home"]["value"], rows["home"]["from"]) == (str(shell.home), "HANDRAIL_HOME")
     assert "log_days" in shell.run("config", "show").stdout
 
 
@@ -299,9 +299,15 @@ def test_a_wrong_setting_is_reported_before_anything_happens(shell: Shell) -> No
     assert "log_days" in result.stderr
 
 
-def test_another_kind_of_store_is_refused_plainly(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_does_not_answer_is_unavailable_and_its_password_is_not_shown(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HANDRAIL_STORE", "postgresql://ann:swordfish@127.0.0.1:1/books")
+    error = shell.json("plan", "list", code=8)["error"]
+    assert error["name"] == "unavailable"
+    assert "swordfish" not in str(error)
     monkeypatch.setenv("HANDRAIL_STORE", "postgresql://nowhere")
-    assert shell.json("plan", "list", code=8)["error"]["name"] == "unavailable"
+    assert shell.json("plan", "list", code=5)["error"]["name"] == "invalid"
 
 
 def test_help_names_every_command(shell: Shell) -> None:

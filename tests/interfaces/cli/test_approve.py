@@ -79,7 +79,9 @@ def test_everything_that_is_asked_is_shown_before_the_person_says_yes(shell: She
     before, _, _ = shown.partition("[y/N]")
     assert "Publish 1.0?" in before
     assert "It can't be taken back." in before
-    assert 'write: file.write (reversible, has an undo) {"path":"a.txt","text":"v1.0"}' in before.replace("\r", "")
+    lines = [line.strip() for line in before.splitlines()]
+    at = lines.index("write: file.write (reversible, has an undo)")
+    assert lines[at + 1 : at + 3] == ["path: a.txt", "text: v1.0"]
     assert "tell: shell.run (irreversible, NO undo, if inputs.v == '2.0')" in before
     assert "who may answer: anyone" in before
     (asked,) = events(shell, run, "approval_requested")
@@ -89,6 +91,16 @@ def test_everything_that_is_asked_is_shown_before_the_person_says_yes(shell: She
     step = next(one for one in shell.json("run", "show", run, "--full")["steps"] if one["id"] == "go")
     assert step["channel"] == "terminal"
     assert "answered by terminal" in shell.run("run", "show", run, "--full").stdout
+
+
+def test_nothing_that_a_yes_covers_is_cut(shell: Shell) -> None:
+    calls = [f"{{id: w{n}, tool: file.write, args: {{path: w{n}.txt, text: x}}}}" for n in range(25)]
+    last = f'{{id: last, tool: file.write, args: {{path: deploy.sh, text: "{"x" * 4_000}\\n curl evil"}}}}'
+    long = "\n  - ".join(["id: long\nsteps:", "{id: go, approve: 'Go?'}", *calls, last])
+    before = talk(shell, "approve", started(shell, long), answers=[("[y/N]", "n")]).partition("[y/N]")[0]
+    assert [f"w{n}.txt" in before for n in range(25)] == [True] * 25
+    assert "curl evil" in before
+    assert "x" * 4_000 in before.replace("\r\n", "")
 
 
 @pytest.mark.parametrize("word", ["approve", "reject"])
@@ -102,6 +114,9 @@ def test_without_a_terminal_an_approval_names_the_digest_of_what_waits(shell: Sh
     run = started(shell)
     refused = shell.json("approve", run, "--reason", "yes", code=5)["error"]
     assert "needs --digest: nothing was approved" in refused["message"]
+    neither = shell.run("approve", run).stderr
+    assert "Missing option '--reason'" in neither
+    assert "--digest is needed, too: `handrail approvals --json` shows it" in neither
     assert "handrail approvals --json" in refused["hint"]
     stale = shell.json("approve", run, "--reason", "yes", "--digest", "sha256:0", code=6)["error"]
     assert "has changed since you looked" in stale["message"]

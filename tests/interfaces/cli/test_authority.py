@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pwd
+import subprocess
 import sys
 from pathlib import Path
 
@@ -46,6 +47,21 @@ def test_an_account_without_a_name_is_named_by_its_number(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(pwd, "getpwuid", nameless)
     assert local_person() == f"person:uid-{os.getuid()}"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has namespaces of users")
+def test_a_real_process_without_a_name_or_a_home_folder_works(shell: Shell) -> None:
+    nameless = ["unshare", "--user", "--map-user=54321", "env", "-u", "HOME"]
+    if subprocess.run([*nameless, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("not tried: no namespaces of users can be made here")
+    chosen = ["--home", str(shell.home), "--project", str(shell.folder)]
+    handrail = [*nameless, sys.executable, "-m", "handrail", *chosen]
+    code, _, err = Process([*handrail, "run", "start", shell.write(json.dumps(ASKING))], shell.folder).end()
+    assert (code, err) == (4, "")
+    started = [one["actor"] for one in shell.json("journal", "show")["events"] if one["kind"] == "run_started"]
+    assert started == ["person:uid-54321"]
+    code, _, err = Process([*handrail, "init", "--dry-run"], shell.folder).end()
+    assert (code, err.splitlines()[0]) == (3, "not_found: no supported client is installed")
 
 
 def test_an_override_needs_the_passphrase_that_approvals_need(shell: Shell) -> None:

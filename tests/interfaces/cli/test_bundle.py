@@ -228,6 +228,20 @@ def test_a_run_keeps_its_meaning_whatever_files_there_are() -> None:
         assert is_bundle(file)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    refused = Shell(tmp_path).run("journal", "verify", str(tmp_path / "pipe"))
+    assert (refused.exit_code, "pipe is not a regular file" in refused.output) == (5, True), refused.output
+
+
+@pytest.mark.parametrize("words", [("run", "show"), ("workflow", "new"), ("plan", "show"), ("journal", "show")])
+def test_a_word_that_is_no_text_is_refused_by_every_command(tmp_path: Path, words: tuple[str, str]) -> None:
+    refused = Shell(tmp_path).run(*words, os.fsdecode(b"\xff\xfe"))
+    assert (refused.exit_code, "is not valid UTF-8" in refused.output) == (2, True), refused.output
+    assert list(tmp_path.iterdir()) == []
+
+
 async def _told(folder: Path, *words: str) -> Result:
     """A command while a loop is running: it has one of its own."""
     return await asyncio.to_thread(Shell(folder).run, *words)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
+import signal
 from pathlib import Path
 
+import httpx
 import pytest
 
 from interfaces.shell import Shell
@@ -48,8 +51,40 @@ def test_the_demo_runs_to_its_end_and_leaves_nothing_behind(shell: Shell) -> Non
 
 
 @pytest.mark.skipif(os.name != "posix", reason="there is no pseudo-terminal here")
-def test_a_no_in_the_demo_undoes_everything(shell: Shell) -> None:
-    shown = shell.terminal("demo", typed="n\n", TMPDIR=str(shell.folder / "tmp"))
-    assert "go: rejected by person:you" in shown
-    assert "publish: undone" in shown
-    assert list((shell.folder / "tmp").iterdir()) == []
+@pytest.mark.parametrize(
+    ("typed", "signs", "end"),
+    [
+        ("y\n", ["go: approved by person:you"], "Ctrl-C"),
+        ("n\n", ["go: rejected by person:you", "publish: undone"], "closed"),
+    ],
+)
+def test_with_console_the_demo_ends_in_a_browser_and_still_leaves_nothing_behind(
+    shell: Shell, typed: str, signs: list[str], end: str
+) -> None:
+    folder = shell.folder / "tmp"
+    with shell.at_terminal("demo", "--console", TMPDIR=str(folder), BROWSER="true") as terminal:
+        terminal.type(typed)
+        link = terminal.until(re.compile(r"open (http://127\.0\.0\.1:\d+/enter\?ticket=\S+)"))[1]
+        terminal.until(re.compile("Ctrl-C ends the demo"))
+        with httpx.Client(follow_redirects=True, trust_env=False, timeout=20) as browser:
+            page = browser.get(link)
+            assert page.url.path.startswith("/runs/run_"), "open on the run that was undone"
+            assert browser.get(page.url.copy_with(fragment=None)).status_code == 200
+            seen = browser.get(f"{page.url.copy_with(fragment=None)}.json").json()
+        assert seen["status"] == "compensated"
+        assert list(folder.iterdir()) != []
+        if end == "Ctrl-C":
+            terminal.type("\x03")
+        else:
+            terminal.send(signal.SIGHUP)  # as when the window is closed
+        assert terminal.end() == 0
+    for sign in (*signs, "The demo's folder is deleted"):
+        assert sign in terminal.shown
+    assert list(folder.iterdir()) == []
+    assert not shell.home.exists()
+
+
+def test_without_a_terminal_console_is_refused_before_the_tour(shell: Shell) -> None:
+    result = shell.run("demo", "--console")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--console needs a terminal" in result.stderr

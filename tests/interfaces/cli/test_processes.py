@@ -118,7 +118,10 @@ def test_a_run_is_answered_from_another_process_while_a_worker_is_there(shell: S
 
 def test_a_run_that_a_living_worker_executes_is_watched_and_not_taken(shell: Shell) -> None:
     with shell.process("worker") as worker:
-        run = shell.run("run", "start", shell.write(SLOW), "--detach").stdout.splitlines()[0]
+        until(lambda: list((shell.home / "workers").glob("*.lock")))
+        started = shell.run("run", "start", shell.write(SLOW), "--detach")
+        assert "no process executes it" not in started.stderr
+        run = started.stdout.splitlines()[0]
         until(lambda: status(shell, run)["progress"]["done"] >= 1)
         assert shell.json("run", "resume", run, code=6)["error"]["hint"] == f"`handrail run watch {run}`"
         with shell.process("run", "watch", run, "--json") as watching:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
+import shlex
 import sys
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
+from click.testing import CliRunner, Result
 
 from handrail.interfaces.cli.program import program
 from handrail.settings import read_settings
@@ -374,3 +378,39 @@ def test_a_terminal_is_not_shown_what_another_projects_run_asks(two: TwoProjects
     shown = two.site.terminal("approve", run, "go", typed="y\nx\n")
     assert "Go on?" not in shown
     assert "belongs to another project: shop" in shown
+
+
+# --- commands to type next --------------------------------------------------------------------------
+
+
+def typed_in(text: str, start: str) -> list[str]:
+    """The words of the command in a text that starts like this."""
+    (line,) = {one for one in re.findall(r"^\s*(handrail .*?)(?:    |$)", text, re.MULTILINE) if f" {start} " in one}
+    return shlex.split(line)[1:]
+
+
+@pytest.mark.parametrize("way", ["--project", "HANDRAIL_PROJECT"])
+def test_a_command_to_type_next_works_as_it_stands_where_the_user_is(tmp_path: Path, way: str) -> None:
+    project, home, here = tmp_path / "it's my project", tmp_path / "a home", tmp_path / "elsewhere"
+    for folder in (project, here):
+        folder.mkdir()
+    (project / "plan.yaml").write_text(ASKING, encoding="utf-8")
+    chosen = ["--project", str(project)] if way == "--project" else []
+    variables = {way: str(project)} if way != "--project" else {}
+    words = ["--home", str(home), *chosen, "run", "start", str(project / "plan.yaml")]
+
+    def run(*words: str, **environment: str) -> Result:
+        with chdir(here):
+            return CliRunner(env=environment).invoke(program, list(words), prog_name="handrail")
+
+    started = run(*words, **variables)
+    assert started.exit_code == 4, started.output
+    approve = typed_in(started.stdout, "approve")
+    refused = run(*approve, "--reason", "fine")
+    (hinted,) = re.findall(r"`(handrail [^`]*approvals --json)`", refused.stderr)
+    asked = json.loads(run(*shlex.split(hinted)[1:]).stdout)["approvals"]
+    yes = run(*approve, "--reason", "fine", "--digest", asked[0]["digest"])
+    assert yes.exit_code == 4, yes.output
+    submit = typed_in(yes.stdout, "submit")
+    assert run(*submit[:-2] if "--output" in submit else submit, "--output", '"x"').exit_code == 0
+    assert (project / "b.txt").exists()

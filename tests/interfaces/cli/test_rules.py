@@ -23,6 +23,7 @@ from rules.guests import Said, door
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
+    (tmp_path / "project").mkdir()
     return Shell(tmp_path / "project")
 
 
@@ -97,14 +98,13 @@ def test_a_new_rule_is_a_package_that_works(sandboxed: Shell, tmp_path: Path) ->
     assert "half done" in broken.stderr
 
 
-def test_words_are_reported_where_a_new_rule_is(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_words_are_reported_where_a_new_rule_is(shell: Shell) -> None:
     result = shell.run("rules", "new", "no_todo")
     assert result.exit_code == 0
     assert "wrote no_todo/pyproject.toml" in result.stdout.replace("\\", "/")
     assert "handrail rules check no_todo" in result.stdout
     assert shell.json("rules", "new", "No-Todo", code=5)["error"]["name"] == "invalid"
-    (tmp_path / "file").write_text("")
+    (shell.folder / "file").write_text("")
     assert shell.json("rules", "new", "other", "--folder", "file/in", code=8)["error"]["name"] == "unavailable"
 
 
@@ -131,14 +131,11 @@ def test_a_rule_is_applied_by_hand(shell: Shell) -> None:
         (("garbled",), 5, "can't be read"),
     ],
 )
-def test_what_can_not_be_checked_is_reported(
-    shell: Shell, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], code: int, sign: str
-) -> None:
+def test_what_can_not_be_checked_is_reported(shell: Shell, words: tuple[str, ...], code: int, sign: str) -> None:
     files = {"silent": '[project]\nname = "a"\n', "odd": 'project = "a"\n', "garbled": "= ="}
     for name, text in files.items():
         shell.write(text, f"{name}/pyproject.toml")
     (shell.folder / "empty").mkdir()
-    monkeypatch.chdir(shell.folder)
     assert sign in shell.json("rules", "check", *words, code=code)["error"]["message"]
 
 

@@ -23,6 +23,13 @@ steps:
   - {id: count, tool: value.set, args: {value: '{{ inputs.times }}'}, after: []}
 outputs: {file: steps.greet.output.path, times: steps.count.output}
 """
+SLOWLY_UNDONE = """\
+id: slowly-undone
+steps:
+  - {id: write, tool: file.write, args: {path: a.txt, text: a}}
+  - {id: rest, tool: wait.for, args: {duration: 600ms}}
+  - {id: ask, approve: 'Go on?'}
+"""
 ASKING = """\
 id: asking
 steps:
@@ -307,6 +314,7 @@ def test_a_detached_run_is_executed_by_a_worker_that_ends_when_nothing_is_left(s
     result = shell.run("run", "start", shell.write(ASKING), "--detach")
     assert result.exit_code == 0, result.output
     run = result.stdout.splitlines()[0]
+    assert f"no process executes it now: `handrail run resume {run}` does, or `handrail worker`" in result.stderr
     assert not (shell.folder / "a.txt").exists()
     assert f"no process executes it now: `handrail run resume {run}`" in shell.run("run", "show", run).stderr
     assert shell.json("run", "list")["runs"][0]["status"] == "running"
@@ -318,6 +326,23 @@ def test_a_detached_run_is_executed_by_a_worker_that_ends_when_nothing_is_left(s
     assert shell.json("approve", run, "--reason", "yes", "--detach", *shell.seen(run))["status"] == "running"
     assert f"{run} completed" in shell.run("worker", "--until-idle").stderr
     assert shell.json("run", "show", run)["status"] == "completed"
+
+
+def test_what_a_step_worked_waited_and_took_to_undo_is_shown_apart(shell: Shell) -> None:
+    """An undo may take no time at all, and long after its step: that is not the time of the step."""
+    run = shell.json("run", "start", shell.write(SLOWLY_UNDONE), code=4)["run"]
+    shell.json("run", "compensate", run, "--reason", "no", code=9)
+    table = [line for line in shell.run("run", "show", run, "--full").stdout.splitlines() if "  " in line]
+    head = next(line for line in table if "worked" in line)
+    times = {}
+    for line in table[table.index(head) + 1 :]:
+        cells = {name: line[head.index(name) :].split("  ")[0].strip() for name in ("worked", "waited", "undone")}
+        times[line.split()[1]] = cells
+    assert times["write"]["worked"].endswith(" ms"), times
+    assert times["write"]["undone"].endswith(" ms"), times
+    assert times["write"]["waited"] == ""
+    assert times["ask"]["waited"], "a person was asked"
+    assert times["rest"]["worked"] != times["rest"]["waited"], "waiting for a time is no work"
 
 
 def test_a_detached_run_that_nobody_executes_is_resumed_here(shell: Shell) -> None:

@@ -213,6 +213,9 @@ def test_a_step_may_fail_be_skipped_and_be_done_after_all(shell: Shell) -> None:
     run = started(shell, PARALLEL)
     failed = submit(shell, run, "left", "--outcome", "failed", "--note", "the road is closed", code=4)
     assert failed["failure"]["message"] == "the road is closed"
+    said = shell.run("run", "submit", run, "left", "--outcome", "failed", "--note", "the road is closed").stdout
+    assert "left: recorded as failed, as reported" in said
+    assert "left failed: the road is closed" in said  # no tool was called: it is no tool's error
     assert submit(shell, run, "left", output=1, code=4)["accepted"]
     assert submit(shell, run, "right", "--outcome", "skipped", "--note", "no need", code=0)["status"] == "completed"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -343,3 +344,24 @@ def test_mcp_started_by_a_client_says_nothing_of_the_kind(shell: Shell) -> None:
     command = [sys.executable, "-m", "handrail", "--home", str(shell.home), "mcp"]
     ended = subprocess.run(command, input="", capture_output=True, text=True, check=False, cwd=shell.folder)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+def test_what_an_open_run_still_needs_is_erased_only_by_force_or_after_its_end(shell: Shell) -> None:
+    steps = [{"id": "go", "approve": "Write {{ inputs.name }}?"}, {"id": "p", "prompt": "Greet {{ inputs.name }}."}]
+    plan = {"id": "greet", "inputs": {"name": {"type": "string"}}, "steps": steps}
+    file = shell.write(json.dumps(plan))
+    run, other = (shell.json("run", "start", file, "-i", "name=Ada", code=4)["run"] for _ in range(2))
+    numbers = {one["kind"]: one["n"] for one in shell.json("journal", "show", run)["events"]}
+    for kind, what in (("run_started", "inputs"), ("approval_requested", "text")):
+        words = ("journal", "erase", run, str(numbers[kind]), "--reason", "a name")
+        for more in ("--dry-run", "--yes"):
+            error = shell.json(*words, more, code=6)["error"]
+            assert what in error["message"]
+            assert "--force" in error["hint"]
+    assert shell.json("run", "show", run)["waiting_for"][0]["text"] == "Write Ada?"
+    shell.run("run", "pause", run, "--reason", "Ada asked")
+    (paused,) = [one["n"] for one in shell.json("journal", "show", run)["events"] if one["kind"] == "run_paused"]
+    assert shell.json("journal", "erase", run, str(paused), "--reason", "a name", "--yes")["erased"], "no step needs it"
+    shell.run("run", "cancel", run, "--reason", "x")
+    assert shell.json("journal", "erase", run, "1", "--reason", "a name", "--yes")["erased"]
+    assert shell.json("journal", "erase", other, "1", "--reason", "a name", "--yes", "--force")["erased"]

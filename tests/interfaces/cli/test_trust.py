@@ -148,6 +148,22 @@ def test_everything_says_what_is_off(shell: Shell) -> None:
     assert shell.json("run", "start", plan, code=1)["error"]["name"] == "forbidden"
 
 
+def test_a_tool_that_is_off_is_a_warning_before_a_run_needs_it(shell: Shell) -> None:
+    shell.write("", ".handrail/config.toml")
+    plan = shell.write("id: p\nsteps:\n  - {id: a, tool: shell.run, args: {argv: [ls]}}")
+    for said in (
+        shell.run("plan", "check", plan).stdout,
+        shell.run("plan", "save", plan).stderr,
+        shell.run("run", "start", plan).stderr,
+    ):
+        assert "shell.run is off here" in said
+        assert "[shell] allow = true" in said
+    (finding,) = [one for one in shell.json("plan", "check", plan)["findings"] if one["rule"] == "tool_off"]
+    assert (finding["severity"], finding["at"]["line"]) == ("minor", 3)
+    shell.configure("[shell]\nallow = true\n")
+    assert "tool_off" not in shell.run("plan", "check", plan).stdout
+
+
 def test_a_command_that_only_the_project_allows_is_refused_with_the_reason(shell: Shell) -> None:
     refused = shell.run("tools", "call", "shell.run", "--yes", "--args", '{"argv": ["true"]}')
     assert refused.exit_code != 0
@@ -204,6 +220,36 @@ def test_config_show_has_the_tables_with_their_files_and_what_is_off(shell: Shel
     shell.trust()
     rows = {row["setting"]: row for row in shell.json("config", "show")["settings"]}
     assert rows["[shell] allow"] == {"setting": "[shell] allow", "value": True, "from": own}
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ("[shell]\nalow = true\n", "[shell]: unknown key `alow`"),
+        ('[shell]\nmemory = "1KB"\n', "memory is less than 16MiB"),
+        ('[tools."http.request"]\ntimeout = "soon"\n', 'tools."http.request"'),
+        ("[servers.git]\nrate = 3\n", "servers.git"),
+        ('[http]\nallow = ["a b"]\n', "[http]"),
+        ("[groups]\nleads = 3\n", "[groups]"),
+        ("[policy]\nagents = true\n", "[policy]"),
+        ("[approvals]\npassphrase = 1\n", "[approvals]"),
+        ("[secrets]\nenv = 3\n", "[secrets]"),
+        ('[witnesses]\ntargets = ["carrier-pigeon:x"]\n', "carrier-pigeon"),
+        ("[models]\nfast = 3\n", "[models.fast]"),
+    ],
+)
+def test_config_show_says_what_is_wrong_inside_a_table(shell: Shell, table: str, words: str) -> None:
+    shell.configure(table)
+    (wrong,) = shell.json("config", "show", code=5)["wrong"]
+    assert words in wrong["message"]
+    assert wrong["hint"]
+    assert words in shell.run("config", "show").stderr
+
+
+def test_config_show_says_what_is_wrong_in_a_project_that_is_not_trusted(shell: Shell) -> None:
+    shell.write('[shell]\ntimeout = "soon"\n[http]\nalow = []\n', ".handrail/config.toml")
+    said = [one["message"] for one in shell.json("config", "show", code=5)["wrong"]]
+    assert [("[shell]" in one, "[http]" in one) for one in said] == [(True, False), (False, True)]
 
 
 def test_a_users_server_is_never_replaced_and_the_other_is_reported(shell: Shell) -> None:

@@ -77,12 +77,10 @@ def test_a_test_that_fails_is_explained_by_its_first_difference(shell: Shell) ->
 
 
 @pytest.mark.parametrize("target", ["greet.yaml", "greet.tests.yaml", ".", "greet", "greet@^1"])
-def test_workflows_are_named_by_file_by_their_tests_by_folder_or_by_id(
-    shell: Shell, target: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_workflows_are_named_by_file_by_their_tests_by_folder_or_by_id(shell: Shell, target: str) -> None:
     shell.write(WORKFLOW, ".handrail/workflows/greet.yaml")
     shell.write(TESTS, ".handrail/workflows/greet.tests.yaml")
-    monkeypatch.chdir(shell.folder / ".handrail" / "workflows")
+    shell.at = shell.folder / ".handrail" / "workflows"
     (reply,) = shell.json("workflow", "test", target)["workflows"]
     assert (reply["workflow"], reply["passed"]) == ("greet", True)
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from handrail.domain.errors import Conflict
 from handrail.interfaces.clients.client import CLIENTS, HostPaths, Scope
 from handrail.interfaces.clients.configured import PASSED_ON_WINDOWS, host_environment
-from handrail.interfaces.clients.launch import own_launch
+from handrail.interfaces.clients.launch import own_launch, require_lasting
 from handrail.settings import read_settings
 
 HOME = Path("home")
@@ -68,6 +69,8 @@ def test_an_environment_that_uvx_borrowed_is_not_relied_on(tmp_path: Path, monke
     (cache / "archive-v0" / "abc").mkdir(parents=True)
     (cache / "CACHEDIR.TAG").touch()
     monkeypatch.setattr(sys, "prefix", str(cache / "archive-v0" / "abc"))
-    monkeypatch.setattr("shutil.which", lambda _: None)
+    with pytest.raises(Conflict) as refused:
+        require_lasting()
+    assert "uv tool install ." in refused.value.hint
     started = own_launch(read_settings({}, {"XDG_DATA_HOME": str(tmp_path)}))
-    assert (started.command, started.args) == ("uvx", ("handrail", "mcp"))
+    assert "uvx" not in started.command, "a name that we have not published may be anybody's"

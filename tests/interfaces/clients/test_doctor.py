@@ -176,7 +176,8 @@ def test_commands_that_can_not_run_are_a_warning_with_a_way_out(desk: Desk, monk
     assert "bubblewrap" in check["fix"]
     (desk.state / "config.toml").write_text('[checks]\nsandbox = "off"\n')
     (check,) = [one for one in examined(desk)["checks"] if one["name"] == "sandbox"]
-    assert (check["level"], check["message"]) == ("ok", "off: config.toml says so")
+    assert check["level"] == "ok"
+    assert "can read and change all that you can" in check["message"], "what is weaker is said"
 
 
 def test_what_a_project_wants_clients_to_start_is_started_only_if_it_is_this_handrail(

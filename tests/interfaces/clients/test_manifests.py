@@ -1,4 +1,4 @@
-"""What catalogues and bundles say about handrail: equal to the code, and as their formats want it."""
+"""What bundles and skills say about handrail: equal to the code, and without a name that is not ours yet."""
 
 from __future__ import annotations
 
@@ -7,74 +7,20 @@ import re
 import runpy
 import tomllib
 from importlib.metadata import version
-from typing import Any
 
-import jsonschema_rs
 import pytest
 import yaml
 
-from handrail.interfaces.clients.manifests import REGISTRY_NAME
 from handrail.interfaces.mcp.surface.handlers.catalog import TOOLS
 from tidy.yardstick import ROOT
 
 HERE = ROOT / "docs" / "clients"
 PAGES: dict[str, str] = dict(runpy.run_path(str(ROOT / "docs" / "manifests.py"))["pages"]())
-
-_INPUT = {
-    "description": {"type": "string"},
-    "default": {"type": "string"},
-    "value": {"type": "string"},
-    "format": {"enum": ["string", "number", "boolean", "filepath"]},
-    "isRequired": {"type": "boolean"},
-    "isSecret": {"type": "boolean"},
-}
-_POSITIONAL = {
-    "properties": {"type": {"const": "positional"}, "valueHint": {"type": "string"}, **_INPUT},
-    "required": ["type"],
-    "anyOf": [{"required": ["value"]}, {"required": ["valueHint"]}],
-    "additionalProperties": False,
-}
-_NAMED = {
-    "properties": {"type": {"const": "named"}, "name": {"type": "string", "pattern": "^--?[a-z]"}, **_INPUT},
-    "required": ["type", "name"],
-    "additionalProperties": False,
-}
-_PACKAGE = {
-    "type": "object",
-    "required": ["registryType", "identifier", "version", "transport"],
-    "additionalProperties": False,
-    "properties": {
-        "registryType": {"const": "pypi"},
-        "identifier": {"type": "string", "minLength": 1},
-        "version": {"type": "string", "pattern": "^[0-9]+(\\.[0-9]+)*([a-z0-9.+-]*)$", "maxLength": 255},
-        "runtimeHint": {"type": "string"},
-        "transport": {"type": "object", "required": ["type"], "properties": {"type": {"const": "stdio"}}},
-        "packageArguments": {"type": "array", "items": {"type": "object", "anyOf": [_POSITIONAL, _NAMED]}},
-        "environmentVariables": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"name": {"type": "string", "pattern": "^[A-Z_]+$"}, **_INPUT},
-                "required": ["name"],
-                "additionalProperties": False,
-            },
-        },
-    },
-}
-SERVER_SCHEMA: dict[str, Any] = {
-    "$schema": "https://json-schema.org/draft/2020-12/schema",
-    "type": "object",
-    "required": ["$schema", "name", "description", "version", "packages"],
-    "additionalProperties": False,
-    "properties": {
-        "$schema": {"type": "string", "pattern": "/schemas/[0-9]{4}-[0-9]{2}-[0-9]{2}/server\\.schema\\.json$"},
-        "name": {"type": "string", "pattern": "^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$", "minLength": 3, "maxLength": 200},
-        "title": {"type": "string", "minLength": 1, "maxLength": 100},
-        "description": {"type": "string", "minLength": 1, "maxLength": 100},
-        "version": {"type": "string", "minLength": 1, "maxLength": 255},
-        "packages": {"type": "array", "minItems": 1, "items": _PACKAGE},
-    },
-}
+NAMED = re.compile(
+    r"(?:uvx|uv tool (?:run|install)|uv add|uv pip install|pipx (?:run|install)|pip install)"
+    r"(?:\s+-\S+)*\s+handrail\b|mcp-name:|\"registryType\""
+)
+"""A line that fetches handrail from an index by its name, or claims the name in one."""
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -86,21 +32,22 @@ def test_no_document_is_left_that_nothing_generates() -> None:
     assert {file.relative_to(HERE).as_posix() for file in HERE.rglob("*") if file.is_file()} == set(PAGES)
 
 
-def test_the_entry_in_the_registry_is_as_its_format_wants_it() -> None:
-    entry = json.loads(PAGES["server.json"])
-    validator = jsonschema_rs.validator_for(SERVER_SCHEMA)
-    assert [str(error) for error in validator.iter_errors(entry)] == []
-    assert entry["version"] == entry["packages"][0]["version"] == version("handrail")
-    assert entry["name"] == REGISTRY_NAME
+def test_nothing_fetches_handrail_by_a_name_that_is_not_ours() -> None:
+    """The package is not published: who takes its name first would be started by our users' clients."""
+    written = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", *HERE.rglob("*")]
+    for file in (one for one in written if one.is_file()):
+        found = NAMED.findall(file.read_text(encoding="utf-8"))
+        assert found == [], f"{file.name}: {found}"
+    bundle = tomllib.loads(PAGES["mcpb/pyproject.toml"])
+    assert bundle["tool"]["uv"]["sources"]["handrail"] == {"path": f"handrail-{version('handrail')}-py3-none-any.whl"}
 
 
 @pytest.mark.parametrize(
-    ("key", "wrong"),
-    [("description", "x" * 101), ("name", "handrail"), ("version", ""), ("packages", []), ("status", "active")],
+    "line",
+    ["uvx handrail mcp", "pip install handrail", "uv tool install handrail", "pipx run handrail", "mcp-name: io.x/h"],
 )
-def test_our_schema_of_the_registry_can_refuse(key: str, wrong: object) -> None:
-    entry = json.loads(PAGES["server.json"]) | {key: wrong}
-    assert not jsonschema_rs.validator_for(SERVER_SCHEMA).is_valid(entry)
+def test_a_line_that_fetches_it_by_name_is_found(line: str) -> None:
+    assert NAMED.findall(f"text {line} text")
 
 
 def test_the_bundle_names_every_tool_and_installs_this_version() -> None:

@@ -74,12 +74,7 @@ class LiveConsole:
     @contextmanager
     def browser(self) -> Iterator[httpx.Client]:
         """A browser that came in by a link: it has the cookie and the page key, and says where its page is from."""
-        with self.nobody(origin=self.url, **{"sec-fetch-site": "same-origin"}) as browser:
-            answer = browser.get(self.ticket())
-            assert answer.status_code == 303, answer.text
-            found = re.fullmatch(r"/#key=([\w-]{40,})", answer.headers["location"])
-            assert found, answer.headers["location"]
-            browser.headers["x-handrail-key"] = found[1]
+        with entered(self, self.ticket()) as browser:
             yield browser
 
     def started(self, plan: dict[str, Any] = PLAN, **more: Any) -> str:
@@ -93,8 +88,21 @@ class LiveConsole:
 
 
 @contextmanager
+def entered(console: LiveConsole, link: str) -> Iterator[httpx.Client]:
+    """A browser that came in by a link: it has the cookie and the page key, and says where its page is from."""
+    with console.nobody(origin=console.url, **{"sec-fetch-site": "same-origin"}) as browser:
+        answer = browser.get(link)
+        assert answer.status_code == 303, answer.text
+        found = re.fullmatch(r"/(?:\?project=prj_\w+)?#key=([\w-]{40,})", answer.headers["location"])
+        assert found, answer.headers["location"]
+        browser.headers["x-handrail-key"] = found[1]
+        yield browser
+
+
+@contextmanager
 def serving(folder: Path, *words: str, config: str = "") -> Iterator[LiveConsole]:
     """A server of its own home and project, on a free port."""
+    folder.mkdir(parents=True, exist_ok=True)
     shell = Shell(folder)
     if config:
         shell.configure(config)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,15 @@ def test_the_document_is_valid_openapi_3_1() -> None:
         jsonschema_rs.meta.validate({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema})
     named = set(DOCUMENT["components"]["schemas"])
     assert {ref.rpartition("/")[2] for ref in refs_in(DOCUMENT)} <= named
+
+
+def test_only_what_happened_says_how_it_is_undone(console: LiveConsole) -> None:
+    steps = [("made", "file.mkdir", {"path": "kept"}), ("failed", "file.append", {"path": "kept", "text": "x"})]
+    run = console.started({"id": "w", "steps": [{"id": one, "tool": tool, "args": args} for one, tool, args in steps]})
+    with console.script() as script:
+        made, failed = (script.get(f"/api/v1/runs/{run}/steps/{one}").json() for one, *_ in steps)
+    assert made["undo"]["call"]["own_undo"]
+    assert "undo" not in failed
 
 
 def refs_in(value: Any) -> Iterator[str]:
@@ -190,7 +200,8 @@ def test_a_list_goes_on_where_it_ended(console: LiveConsole, known: dict[str, st
             if not cursor:
                 break
     assert seen == [run["run"] for run in whole]
-    assert [run["started"] for run in whole] == sorted((run["started"] for run in whole), reverse=True)
+    started = [datetime.fromisoformat(run["started"]) for run in whole]
+    assert started == sorted(started, reverse=True)
 
 
 @pytest.mark.parametrize(
@@ -213,6 +224,40 @@ def test_a_query_that_is_wrong_is_refused_with_a_hint(console: LiveConsole, quer
         answer = client.get(f"/api/v1/runs?{query}")
     assert (answer.status_code, answer.json()["name"]) == (400, "invalid"), answer.text
     assert answer.json()["hint"]
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "near"),
+    [
+        ("runs", "state=complted", "completed"),
+        ("runs/{run}/steps", "state=pendng", "pending"),
+        ("journal", "run={wrong}", "{run}"),
+        ("events", "run={wrong}", "{run}"),
+    ],
+)
+def test_a_filter_that_names_nothing_says_which_was_meant(
+    console: LiveConsole, known: dict[str, str], path: str, query: str, near: str
+) -> None:
+    named = {"run": known["run"], "wrong": known["run"][:-1] + "_"}
+    with console.script() as client:
+        answer = client.get(f"/api/v1/{path.format(**named)}?{query.format(**named)}")
+    assert (answer.status_code, answer.json()["name"]) == (400, "invalid"), answer.text
+    assert near.format(**named) in answer.json()["hint"]
+
+
+def test_an_empty_array_is_there_at_every_depth(console: LiveConsole, known: dict[str, str]) -> None:
+    with console.script() as client:
+        assert client.get("/api/v1/runs?workflow=nothing").json()["runs"] == []
+        assert client.get("/api/v1/journal?actor=agent:nobody").json()["events"] == []
+        (step,) = client.get(f"/api/v1/runs/{known['run']}/steps?state=waiting").json()["steps"]
+        assert step["checks"] == []
+        asked = client.get("/api/v1/approvals").json()
+    assert asked["approvals"][0]["by"] == []
+    schemas = DOCUMENT["components"]["schemas"]
+    for name in ("RunPage", "StepView", "ApprovalPage", "Home", "Guided"):
+        arrays = {one for one, schema in schemas[name]["properties"].items() if schema.get("type") == "array"}
+        assert arrays <= set(schemas[name]["required"]), name
+    assert "state" not in schemas["RunsQuery"].get("required", []), "what is asked stays optional"
 
 
 def test_runs_are_found_by_their_state_workflow_words_and_starter(console: LiveConsole, known: dict[str, str]) -> None:
@@ -239,7 +284,18 @@ def test_the_methods_of_a_route_are_those_of_the_table(console: LiveConsole) -> 
             path = (
                 route.path.replace(":path}", "}")
                 .replace(":int}", "}")
-                .format(run="run_x", step="s", n=1, other="o", action="a", plan="p", workflow="w", rule="r", server="s")
+                .format(
+                    run="run_x",
+                    step="s",
+                    n=1,
+                    other="o",
+                    action="a",
+                    plan="p",
+                    workflow="w",
+                    rule="r",
+                    server="s",
+                    node="n",
+                )
             )
             answer = client.request(wrong, f"/api/v1{path}", json={} if wrong == "POST" else None)
             assert answer.status_code in (404, 405), (wrong, path, answer.status_code)

@@ -16,6 +16,7 @@ import pytest
 
 from handrail.assembly.opening import Assembly, open_assembly
 from handrail.domain.errors import Limited
+from handrail.domain.journal.mark import START, Mark
 from handrail.domain.run.command import RecordDecision, StartRun
 from handrail.interfaces.http.feed import event_feed
 from handrail.interfaces.http.feed.event_feed import BATCH, EventFeed
@@ -182,7 +183,7 @@ async def test_one_reader_of_the_store_serves_all_readers(tmp_path: Path, monkey
 
         monkeypatch.setattr(store, "scan", counted)
         feed = EventFeed(lambda: as_open(parts))
-        (start, _) = await store.heads(after=2**62)
+        start = (await store.end()).events
         streams = [event_stream(feed, Wanted(), after=None, may_stay=stays) for _ in range(50)]
         for stream in streams:
             await anext(stream)  # now it is live
@@ -201,9 +202,9 @@ async def as_open(parts: Assembly) -> Assembly:
 async def test_who_is_far_behind_catches_up_from_the_store(tmp_path: Path) -> None:
     async with assembled(tmp_path) as parts:
         await note(parts, BATCH + 200)
-        end, _ = await parts.writer.reader.store.heads(after=2**62)
+        end = (await parts.writer.reader.store.end()).events
         feed = EventFeed(lambda: as_open(parts))
-        received = await read_to(event_stream(feed, Wanted(), after=0, may_stay=stays), end)
+        received = await read_to(event_stream(feed, Wanted(), after=START, may_stay=stays), end)
         assert received.ids == list(range(1, end + 1))
         await feed.close()
 
@@ -213,7 +214,7 @@ async def test_who_is_too_slow_is_let_go_and_can_resume(tmp_path: Path, monkeypa
     monkeypatch.setattr(event_feed, "BATCH", 5)
     async with assembled(tmp_path) as parts:
         feed = EventFeed(lambda: as_open(parts))
-        start, _ = await parts.writer.reader.store.heads(after=2**62)
+        start = (await parts.writer.reader.store.end()).events
         slow = event_stream(feed, Wanted(), after=None, may_stay=stays)
         received = Received()
         received.take(await anext(slow))
@@ -221,12 +222,14 @@ async def test_who_is_too_slow_is_let_go_and_can_resume(tmp_path: Path, monkeypa
         while not received.ids:  # now it is live
             received.take(await anext(slow))
         await note(parts, 60)
-        while feed.last < start + 62:  # the feed goes on, the reader does not
+        while feed.last.events < start + 62:  # the feed goes on, the reader does not
             await asyncio.sleep(0.01)
         async for piece in slow:
             received.take(piece)
         assert received.named[-1] == ("gone", {"reason": "too slow"})
-        resumed = await read_to(event_stream(feed, Wanted(), after=received.ids[-1], may_stay=stays), start + 62)
+        resumed = await read_to(
+            event_stream(feed, Wanted(), after=Mark.at(received.ids[-1]), may_stay=stays), start + 62
+        )
         assert (received.ids + resumed.ids)[:62] == list(range(start + 1, start + 63))
         await feed.close()
 

@@ -8,6 +8,7 @@ import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -65,7 +66,7 @@ def test_keys_and_sessions_are_private(console: LiveConsole) -> None:
 def test_a_link_never_leads_to_another_site(console: LiveConsole, to: str) -> None:
     with console.nobody() as client:
         link = httpx.URL(console.ticket()).copy_add_param("to", to)
-        assert client.get(link).headers["location"].startswith("/#key=")
+        assert client.get(link).headers["location"].startswith("/?project=prj_")
         good = client.get(httpx.URL(console.ticket()).copy_add_param("to", "/runs/run_x"))
         assert good.headers["location"].startswith("/runs/run_x#key=")
 
@@ -319,11 +320,18 @@ async def test_a_body_that_does_not_come_blocks_no_one(console: LiveConsole) -> 
 # --- one server a user ------------------------------------------------------------------------------------
 
 
+def announced(shell: Shell) -> dict[str, Any]:
+    """What a server says of itself to other processes of this home."""
+    said: dict[str, Any] = json.loads((shell.home / "server.json").read_bytes())
+    return said
+
+
 def test_a_second_start_finds_the_first_and_says_so(console: LiveConsole) -> None:
     second = console.shell.json("serve", "--port", "0")
     assert (second["running"], second["console"]) == (True, f"{console.url}/")
     words = console.shell.run("serve")
     assert (words.exit_code, f"already serving at {console.url}" in words.stderr) == (0, True)
+    assert announced(console.shell)["console"] == console.url, "what answers of agents link to"
 
 
 def test_open_gives_a_link_to_the_running_server(console: LiveConsole) -> None:
@@ -354,6 +362,7 @@ def test_beyond_loopback_there_is_no_console(tmp_path: Path) -> None:
     with shell.process("serve", "--port", "0", "--host", "0.0.0.0", "--json") as process:
         endpoint = json.loads(process.line())
         assert "console" not in endpoint
+        assert announced(shell)["console"] == ""
         url = endpoint["url"].replace("/mcp", "")
         assert httpx.get(f"{url}/api/v1/openapi.json", trust_env=False).status_code == 404
         assert httpx.get(f"{url}/runs", trust_env=False).status_code == 404

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from handrail.domain.run.status import RunStatus, StepStatus
-from outside.console_build import BUILT, CONTRACT, SOURCE, built
+from outside.console_build import APP, BUILT, CONTRACT, SOURCE, built
 
 KB = 1_000
 SCRIPTS = BUILT / "app"
@@ -39,11 +39,12 @@ def zipped(names: list[str]) -> int:
 
 
 def test_the_committed_files_are_what_the_source_builds(tmp_path: Path) -> None:
-    contract = built(tmp_path / "static")
+    made = built(tmp_path / "static")
     anew = files(tmp_path / "static")
     assert anew.keys() == files(BUILT).keys()
     assert [name for name, content in files(BUILT).items() if anew[name] != content] == [], "run `make ui` and commit"
-    assert contract == (SOURCE / CONTRACT).read_text(encoding="utf-8"), "run `make ui` and commit"
+    assert made.contract == (SOURCE / CONTRACT).read_text(encoding="utf-8"), "run `make ui` and commit"
+    assert made.app == APP.read_text(encoding="utf-8"), "run `make ui` and commit"
 
 
 def test_what_is_loaded_at_once_and_all_of_it_stay_small() -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,25 +12,16 @@ import httpx
 import msgspec
 import pytest
 
-from handrail.assembly.opening import Assembly, open_assembly
 from handrail.assembly.people import passphrase_of
 from handrail.domain.policy.act import Act
 from handrail.domain.policy.table import TABLE, may
 from handrail.domain.policy.verdict import Allowed
 from handrail.domain.run.legal_controls import ANSWERS, Action
-from handrail.interfaces.http.api.call import ServerFacts
-from handrail.interfaces.http.api.handlers import HANDLERS
 from handrail.interfaces.http.contract.route import Method, Route
 from handrail.interfaces.http.contract.routes import ROUTES
 from handrail.interfaces.http.contract.run_routes import CONTROLS
-from handrail.interfaces.http.edge.api_part import ApiPart
-from handrail.interfaces.http.edge.callers import Callers
-from handrail.interfaces.http.edge.sign_in import SignIn
-from handrail.interfaces.http.feed.event_feed import EventFeed
-from handrail.interfaces.web.guard import guard_of
-from handrail.interfaces.web.limits import HttpLimits
-from handrail.interfaces.web.site import WebSite
 from handrail.settings import read_settings
+from interfaces.http.in_process import as_actor
 from interfaces.http.live_console import PLAN, PROMPTED, LiveConsole, serving
 from tidy.yardstick import SOURCE
 
@@ -150,53 +140,24 @@ def test_where_a_passphrase_is_needed_an_answer_without_it_does_not_count(tmp_pa
 # --- the policy -----------------------------------------------------------------------------------------
 
 
-@asynccontextmanager
-async def as_actor(folder: Path, actor: str) -> AsyncIterator[tuple[httpx.AsyncClient, Assembly]]:
-    """The API in this process, called by an actor who is not the person of this machine."""
-    settings = read_settings({"home": str(folder / "home"), "project": str(folder)}, {})
-    async with open_assembly(settings) as parts:
-
-        async def program() -> Assembly:
-            return parts
-
-        guard = guard_of(["127.0.0.1"], 80, token=None)
-        callers = Callers(
-            person=actor,
-            sign_in=SignIn(folder, now_s=lambda: 0.0),
-            key="k" * 43,
-            origins=guard.origins,
-            port=80,
-        )
-        server = ServerFacts(url="http://127.0.0.1", started=0, feed=EventFeed(program), connected=list)
-        limits = HttpLimits()
-        part = ApiPart(ROUTES, HANDLERS, callers=callers, server=server, open_program=program, limits=limits)
-
-        async def ready() -> None:
-            """Always."""
-
-        site = WebSite([part], ready=ready, guard=guard, limits=limits)
-        headers = {"authorization": "Bearer " + "k" * 43}
-        transport = httpx.ASGITransport(app=site)
-        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", headers=headers) as client:
-            yield client, parts
-
-
 def filled(route: Route, **known: str) -> str:
     path = route.path.replace(":path}", "}").replace(":int}", "}")
-    return "/api/v1" + path.format(**{"run": "run_none", "step": "ask", "plan": "p", "workflow": "w", **known})
+    return "/api/v1" + path.format(
+        **{"run": "run_none", "step": "ask", "plan": "p", "workflow": "w", "node": "n", **known}
+    )
 
 
 @pytest.mark.parametrize("actor", ["agent:claude", "handrail", "worker:w-1"])
 async def test_a_route_that_the_policy_closes_to_an_actor_is_closed(tmp_path: Path, actor: str) -> None:
     """The matrix of the table: who may do none of the acts of a route is refused before anything is looked up."""
     async with as_actor(tmp_path, actor) as (client, parts):
-        before, _ = await parts.writer.reader.store.heads(after=2**62)
+        before = (await parts.writer.reader.store.end()).events
         refused = set()
         for route in WRITES:
             answer = await client.post(filled(route), json={})
             if answer.status_code == 403:
                 refused.add(route.name)
-        after, _ = await parts.writer.reader.store.heads(after=2**62)
+        after = (await parts.writer.reader.store.end()).events
     policy = parts.writer.dispatch.policy
     closed = {
         route.name for route in WRITES if not any(isinstance(may(actor, act, policy), Allowed) for act in route.acts)

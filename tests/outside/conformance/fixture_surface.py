@@ -48,7 +48,7 @@ class FixtureSurface:
             raise Unknown("tool", name)
         return await deed(arguments, caller)
 
-    async def resources(self) -> Sequence[Resource]:
+    async def resources(self, caller: Caller) -> Sequence[Resource]:
         return RESOURCES
 
     def templates(self) -> Sequence[ResourceTemplate]:

@@ -28,9 +28,11 @@ IGNORED = f"{ENVIRONMENT}/\n__pycache__/\n.coverage\n.handrail/\n"
 class Workplace(Place):
     """A home folder, a project with a history, and what a worker does in it."""
 
-    def __init__(self, folder: Path, files: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, files: Mapping[str, str], *, has_sandbox: bool = True) -> None:
         super().__init__(folder)
-        self.home_config(f"[shell]\nbubblewrap = {str(bubblewrap())!r}\n")  # as a person does who has it elsewhere
+        # As a person does who has it elsewhere, or where it can't be had.
+        own = f"[shell]\nbubblewrap = {str(bubblewrap())!r}\n" if has_sandbox else '[checks]\nsandbox = "off"\n'
+        self.home_config(own)
         shutil.copytree(_environment(), self.project / ENVIRONMENT, symlinks=True, copy_function=os.link)
         committed(self.project, {".gitignore": IGNORED, **files})
 

@@ -45,6 +45,8 @@ async def argv_of(rule: Rule, project: Path, **parameters: object) -> list[tuple
 
 def _unwrapped(argv: tuple[str, ...]) -> tuple[str, ...]:
     """A command as it is, without what reads its report."""
+    if "surefire-reports" in "".join(argv):
+        return argv[4:]
     if SCRIPT not in argv:
         return argv
     report, *words = argv[argv.index(SCRIPT) + 2 :]
@@ -97,7 +99,8 @@ async def test_a_project_in_no_known_language_says_so(bare: Path, tmp_path: Path
             tests_pass,
             [MOCHA],
         ),
-        ({"package.json": '{"scripts": {"test": "ava"}}'}, ["node", "npm"], tests_pass, ["npm test --silent"]),
+        ({"package.json": '{"scripts": {"test": "gulp"}}'}, ["node", "npm"], tests_pass, ["npm test --silent"]),
+        ({"package.json": '{"scripts": {"test": "ava -v"}}'}, ["node", "ava"], tests_pass, ["ava --tap -v"]),
         (
             {"package.json": "{}", "a.test.js": "import test from 'node:test'"},
             ["node"],
@@ -135,7 +138,7 @@ async def test_a_project_in_no_known_language_says_so(bare: Path, tmp_path: Path
         ({"pom.xml": ""}, ["mvn"], compiles, ["mvn --offline --batch-mode --no-transfer-progress test-compile"]),
         ({"build.gradle": ""}, ["gradle"], tests_pass, ["gradle --offline --no-daemon --console=plain test"]),
         (
-            {"build.gradle": "", "gradlew": ""},
+            {"build.gradle": "plugins { id 'checkstyle' }", "gradlew": ""},
             [],
             lint_clean,
             ["gradlew --offline --no-daemon --console=plain check -x test"],
@@ -197,6 +200,12 @@ async def test_the_project_s_own_runner_is_chosen(
         ({"pyproject.toml": ""}, ["pytest"], tests_pass, "there is no Python here"),
         ({"Cargo.toml": ""}, ["cargo", "rustc"], lint_clean, "there is no clippy here"),
         ({"pom.xml": ""}, ["javac"], compiles, "there is no Maven here"),
+        (
+            {"pom.xml": ""},
+            ["mvn"],
+            lint_clean,
+            "the build has no linter: neither Checkstyle, PMD, SpotBugs nor Spotless",
+        ),
     ],
 )
 async def test_what_is_missing_is_named(

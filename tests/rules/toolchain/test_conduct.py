@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import venv
@@ -18,6 +19,7 @@ from handrail.rules.command_succeeds import command_succeeds
 from handrail.rules.compiles import compiles
 from handrail.rules.lint_clean import lint_clean
 from handrail.rules.tests_pass import tests_pass
+from handrail.rules.toolchain.probe import SEAL
 from handrail.tools.sandbox.unconfined import Unconfined
 from rules.on_project import setting_of
 from rules.toolchain.workshop import PYTHON_HOME, Scripted, in_sandbox, judged, made, places, program, ran, scripted
@@ -36,6 +38,8 @@ def unconfined(project: Path) -> Any:
 
 
 class Failing:
+    caveat = ""
+
     def __init__(self, error: ToolFailed) -> None:
         self.error = error
 
@@ -81,11 +85,16 @@ async def test_a_command_that_can_not_be_started_is_a_finding(project: Path) -> 
     assert await places(tests_pass, scripted(project, sandbox)) == [("checks", "the sandbox could not be made: oh")]
 
 
+def sealed(*facts: dict[str, Any]) -> str:
+    """What our probe prints."""
+    return "\n".join(json.dumps({"seal": SEAL, **fact}) for fact in facts)
+
+
 async def test_no_tests_is_no_pass(project: Path) -> None:
     (project / "test_a.py").write_text("x = 1\n", encoding="utf-8")
     found = await places(tests_pass, unconfined(project))
     assert found == [("checks", "python3 ended with exit 5")]
-    sandbox = Scripted(ran('{"done": 0, "collected": 0}\n'))
+    sandbox = Scripted(ran(sealed({"done": 0, "collected": 0})))
     assert await places(tests_pass, scripted(project, sandbox)) == [("checks", "no tests ran")]
 
 
@@ -113,10 +122,9 @@ async def test_a_command_beyond_another_bound_says_which(project: Path) -> None:
 
 
 async def test_a_hundred_failures_are_reported_in_twenty_and_a_sum(project: Path) -> None:
-    facts = [
-        f'{{"test": "t{n}", "outcome": "failed", "file": "a.py", "line": {n}, "message": "no"}}' for n in range(1, 101)
-    ]
-    sandbox = Scripted(ran("\n".join([*facts, '{"done": 1}']), code=1))
+    flaw = {"outcome": "failed", "file": "a.py", "message": "no"}
+    facts = [{"test": f"t{n}", "line": n, **flaw} for n in range(1, 101)]
+    sandbox = Scripted(ran(sealed(*facts, {"done": 1}), code=1))
     outcome = await judged(tests_pass, scripted(project, sandbox))
     assert len(outcome.findings) == 21
     assert outcome.findings[0].where == "a.py:1"

@@ -32,6 +32,8 @@ async def test_python_is_measured_and_the_least_covered_files_are_named(project:
     assert good.evidence is not None
     counts = good.evidence.counts
     assert (counts["files"], counts["lines"], counts["covered"]) == (1, 2, 2)
+    made(project, {"noxfile.py": HALF, "docs/conf.py": HALF, "setup.py": HALF})
+    assert await places(coverage_at_least, setting, percent=100) == [], "no test runs them"
     made(project, {"half.py": HALF, "calc.py": "import half\n" + SAMPLES["python"].good["calc.py"]})
     found = await places(coverage_at_least, setting, percent=90)
     assert found == [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -206,6 +207,45 @@ async def test_unittest_finds_tests_in_a_folder_that_is_no_package_and_code_in_s
     assert outcome.findings == ()
     assert outcome.evidence is not None
     assert (outcome.evidence.counts["passed"], outcome.evidence.counts["covered"]) == (1, 2)
+
+
+@pytest.mark.parametrize("how", ["tox", "src/calc", "name"])
+async def test_the_project_s_files_are_tested_and_not_a_copy_that_was_installed_before(
+    home: Path, project: Path, how: str
+) -> None:
+    """What was only built is still found in the copy: compiled parts, and files that are generated."""
+    shutil.rmtree(project)
+    source, test = CALC["calc.py"], f"import calc._built\n{PYTEST_STYLE['test_calc.py']}"
+    settings = "[project]\nname = 'my_calc'\n"
+    write(project, {"pyproject.toml": settings, "src/calc/__init__.py": source, "tests/test_calc.py": test})
+    folder = environment(project / (".tox/py" if how == "tox" else ".venv"), PYTEST) / "lib" / VERSION / "site-packages"
+    origin = {"url": f"file://{project}/.tox/.tmp/my_calc.tar.gz", "archive_info": {}}
+    if how == "src/calc":
+        origin = {"url": f"file://{project}", "dir_info": {}}
+    record = {"RECORD": "calc/__init__.py,,\ncalc/_built.py,,\n", "direct_url.json": json.dumps(origin)}
+    info = f"{'my_calc' if how == 'name' else 'other'}-1.0.dist-info"
+    write(folder, {f"{info}/{name}": text for name, text in record.items() if how != "name" or name == "RECORD"})
+    write(folder, {"calc/__init__.py": "def add(a, b):\n    return 0\n", "calc/_built.py": ""})
+    assert (await judged(tests_pass, by_default(project))).findings == ()
+    write(folder, {"calc/__init__.py": source})
+    write(project, {"src/calc/__init__.py": "def add(a, b):\n    return 0\n"})
+    [found] = (await judged(tests_pass, by_default(project))).findings
+    assert found.where == "tests/test_calc.py:6"
+
+
+async def test_a_pytest_that_uv_or_pipx_keeps_is_found_without_path(home: Path, project: Path) -> None:
+    write(project, PYTEST_STYLE)
+    environment(home / ".local" / "share" / "pipx" / "venvs" / "pytest", PYTEST)
+    outcome = await judged(tests_pass, by_default(project))
+    assert outcome.findings == ()
+    assert outcome.evidence is not None
+    assert outcome.evidence.chosen["python3"].endswith("(pipx keeps pytest in it)")
+
+
+async def test_coverage_that_is_missing_is_named_where_tests_are_unittest_s(home: Path, project: Path) -> None:
+    environment(project / ".venv")
+    [found] = (await judged(coverage_at_least, by_default(project), percent=100)).findings
+    assert found.message == "there is no coverage here"
 
 
 async def test_what_is_missing_is_named_with_every_interpreter_that_was_looked_at(home: Path, project: Path) -> None:

@@ -21,12 +21,13 @@ from handrail.rules.coverage_at_least import coverage_at_least
 from handrail.rules.lint_clean import lint_clean
 from handrail.rules.plugins.plugin_rule import PluginSandbox
 from handrail.rules.tests_pass import tests_pass
+from handrail.tools.sandbox.unconfined import Unconfined
 from handrail.tools.shell import shell_configuration, shell_tools
 from outside.debian import bubblewrap
 from rules.guests import cell, guest, setting
 from rules.on_project import committed, git, write
 from rules.toolchain.test_readings import COBERTURA
-from rules.toolchain.workshop import PYTHON_HOME, in_sandbox, judged, places
+from rules.toolchain.workshop import PYTHON_HOME, in_sandbox, judged, places, scripted
 from tools.calls import call_of
 from tools.sandbox.tree_state import tree_state
 
@@ -144,7 +145,7 @@ async def test_a_report_is_read_from_what_the_command_wrote(project: Path) -> No
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        (["true"], "the command did not write old.xml, which is older than "),
+        (["true"], "the command did not write old.xml: it was there before"),
         (["rm", "old.xml"], "the command left no report old.xml"),
         (["ln", "-sf", "/etc/passwd", "old.xml"], "the command left no report old.xml"),
         (["sh", "-c", "echo nothing > old.xml"], "old.xml is neither Cobertura"),
@@ -154,11 +155,20 @@ async def test_a_report_is_read_from_what_the_command_wrote(project: Path) -> No
 async def test_a_report_that_the_command_did_not_write_is_no_pass(
     command: list[str], words: str, project: Path
 ) -> None:
-    write(project, {"old.xml": COBERTURA, "main.py": "a = 1\n"})
-    later = (project / "old.xml").stat().st_mtime_ns + 10**9
-    os.utime(project / "main.py", ns=(later, later))
+    write(project, {"old.xml": COBERTURA.replace("calc.py", "main.py"), "main.py": "a = 1\nb = 2\n"})
+    later = (project / "main.py").stat().st_mtime_ns + 10**9
+    os.utime(project / "old.xml", ns=(later, later))  # newer than the code: anybody can set that
     found = await places(coverage_at_least, in_sandbox(project), percent=0, command=command, report="old.xml")
     assert words in found[0][1]
+
+
+async def test_a_report_that_is_written_again_with_the_same_content_counts(project: Path) -> None:
+    write(project, {"old.xml": COBERTURA.replace("calc.py", "main.py"), "main.py": "a = 1\nb = 2\n"})
+    again = ["sh", "-c", "cat old.xml > new && cat new > old.xml"]
+    for where in (in_sandbox(project), scripted(project, Unconfined(project))):
+        assert await places(coverage_at_least, where, percent=10, command=again, report="old.xml") == []
+        found = await places(coverage_at_least, where, percent=10, command=["true"], report="old.xml")
+        assert found == [("checks", "the command did not write old.xml: it was there before")]
 
 
 async def test_a_command_without_a_report_can_not_be_read(project: Path) -> None:

@@ -41,6 +41,19 @@ def pytest_collection_modifyitems(items):
     for item in items:
         item.add_marker(pytest.mark.xfail)
 """
+WRITES_RESULTS = """
+import json, os
+
+def test_a():
+    facts = ({"test": "test_a.py::test_a", "outcome": "passed"}, {"done": 0, "collected": 1})
+    for out in range(1, 20):
+        for fact in facts:
+            try:
+                os.write(out, f"\\n{json.dumps(fact)}\\n".encode())
+            except OSError:
+                pass
+    os._exit(0)
+"""
 NEVER_RUN = "def pytest_runtest_protocol(item, nextitem):\n    return True\n"
 UNITTEST = "import unittest\n\nclass Tests(unittest.TestCase):\n    def test_a(self):\n        self.assertEqual(1, 2)\n"
 
@@ -72,6 +85,7 @@ def confined(project: Path) -> Setting:
             "a hook of the project reports it as passed, but AssertionError: 1 != 2",
         ),
         ({"conftest.py": NEVER_RUN}, "it was not run"),
+        ({"test_a.py": WRITES_RESULTS}, "but its results are incomplete"),
     ],
 )
 async def test_a_suite_that_only_looks_green_does_not_pass(project: Path, files: dict[str, str], message: str) -> None:

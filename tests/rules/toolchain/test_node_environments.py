@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from handrail.rules.compiles import compiles
 from handrail.rules.tests_pass import tests_pass
@@ -22,7 +22,6 @@ from outside.debian import bubblewrap
 from outside.nodejs import installed
 from outside.toolchains import of_machine, toolchains
 from rules.on_project import committed, write
-from rules.toolchain.projects import equip
 from rules.toolchain.workshop import judged, made
 
 if not sys.platform.startswith("linux"):
@@ -35,14 +34,15 @@ MOCHA = {"stats": {"tests": 1, "passes": 1, "failures": 0, "pending": 0}, "passe
 GO_TEST = """package calc
 
 import (
+	"os"
 	"testing"
 
 	"example.com/dep"
 )
 
 func TestOne(t *testing.T) {
-	if dep.One() != 1 {
-		t.Fatal()
+	if _, err := os.Stat(os.Getenv("GOCACHE") + "/00/mark"); err != nil || dep.One() != 1 {
+		t.Fatal(err)
 	}
 }
 """
@@ -146,18 +146,19 @@ async def test_the_pnpm_that_corepack_has_downloaded_is_run_and_not_its_shim(
     record = json.dumps({"locator": {"name": "pnpm"}, "bin": {"pnpm": "./bin/pnpm.cjs"}})
     for version in ("9.1.0", "10.2.0"):
         write(cache / version, {".corepack": record, "bin/pnpm.cjs": PNPM})
-    project = made(tmp_path / "work", {"package.json": "{}", "pnpm-workspace.yaml": "", "packages/a/a.js": ""})
+    project = made(tmp_path / "work", {"a.test.js": "require('node:test').test('a', () => {});\n"})
     for pinned, version, why in (
         ("", "10.2.0", "corepack has downloaded it"),
         ("pnpm@9.1.0+sha512.abc", "9.1.0", "corepack: package.json pins 9.1.0"),
     ):
-        write(project, {"package.json": json.dumps({"packageManager": pinned} if pinned else {})})
+        scripts = {"scripts": {"test": "pnpm generate && node --test"}}
+        write(project, {"package.json": json.dumps({**scripts, **({"packageManager": pinned} if pinned else {})})})
         outcome = await judged(tests_pass, by_default(project))
         assert outcome.findings == ()
         assert outcome.evidence is not None
-        assert outcome.evidence.counts["passed"] == 2
+        assert outcome.evidence.counts["passed"] == 1
         assert outcome.evidence.chosen["pnpm"] == f"{cache}/{version}/bin/pnpm.cjs ({why})"
-        assert outcome.evidence.ran[:2] == (str(node), f"{cache}/{version}/bin/pnpm.cjs")
+        assert "generate: 2 passed" in outcome.evidence.excerpt
 
 
 async def test_a_record_of_corepack_can_not_name_a_file_elsewhere(
@@ -193,7 +194,7 @@ async def test_a_runner_that_yarn_keeps_in_an_archive_is_started_by_yarn(
     assert found.message == "there is no mocha here"
 
 
-async def test_a_module_in_go_s_cache_is_read_without_a_setting(
+async def test_modules_and_what_go_has_built_before_are_read_without_a_setting(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chains = toolchains()
@@ -219,9 +220,14 @@ async def test_a_module_in_go_s_cache_is_read_without_a_setting(
         go, cwd=project, env={**asking, "GOPROXY": f"file://{tmp_path / 'proxy'}", "GONOSUMCHECK": "1"}, check=True
     )
     assert (home / "go" / "pkg" / "mod" / "example.com").is_dir()
-    sandbox = by_default(project)
-    outcome = await judged(tests_pass, replace(sandbox, project=project), **equip(project, "go", chains))
+    built = home / ".cache" / "go-build"
+    shutil.rmtree(built, ignore_errors=True)
+    shutil.copytree(chains.go_cache, built, copy_function=os.link)
+    write(built, {"00/mark": ""})
+    before = sorted(built.rglob("*"))
+    outcome = await judged(tests_pass, by_default(project))
     assert outcome.findings == ()
+    assert sorted(built.rglob("*")) == before
     assert outcome.evidence is not None
     assert outcome.evidence.counts["passed"] == 1
     subprocess.run([chains.go / "bin" / "go", "clean", "-modcache"], cwd=project, env=asking, check=True)

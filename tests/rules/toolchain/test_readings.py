@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from handrail.rules.cards import TESTS_KEPT
 from handrail.rules.files.project import project_at
-from handrail.rules.toolchain import javascript
+from handrail.rules.toolchain.comparing.lost_tests import losses
 from handrail.rules.toolchain.coverage_report import NoReport, lcov_files, read_report
 from handrail.rules.toolchain.go import go_tests
+from handrail.rules.toolchain.node.results import jest, mocha
 from handrail.rules.toolchain.probe import flaws, results
 from handrail.rules.toolchain.reading import diagnostics, errors_only, generic_result, json_of, sums, tap, whole
 from handrail.rules.toolchain.rust import cargo_tests, errors, messages
@@ -138,14 +140,14 @@ def test_tap_without_notes_is_still_a_failure() -> None:
     ],
 )
 def test_jest_and_vitest_say_how_many_and_where(name: str, counts: dict[str, int], place: tuple[str, int, int]) -> None:
-    result = javascript.jest(ran("a word of a test\n" + recorded(name)))
+    result = jest(ran("a word of a test\n" + recorded(name)))
     assert result.counts == counts
     assert [one[:3] for one in placed(result)] == [place]
     assert result.problems[0].message.startswith("adds fails: ")
 
 
 def test_mocha_says_how_many_and_where() -> None:
-    result = javascript.mocha(ran(recorded("mocha.json")))
+    result = mocha(ran(recorded("mocha.json")))
     assert result.counts == {"tests": 3, "passed": 1, "failed": 1, "skipped": 1}
     wanted = "calc adds fails: AssertionError [ERR_ASSERTION]: Expected values to be strictly equal:"
     assert placed(result) == [("/project/mt/calc.js", 5, 12, wanted)]
@@ -155,10 +157,10 @@ def test_a_test_file_that_can_not_be_loaded_is_a_problem_of_its_own() -> None:
     reported = (
         '{"numTotalTests": 0, "testResults": [{"name": "/project/a.test.js", "status": "failed", "message": "no"}]}'
     )
-    assert placed(javascript.jest(ran(reported))) == [("/project/a.test.js", 0, 0, "the file fails: no")]
+    assert placed(jest(ran(reported))) == [("/project/a.test.js", 0, 0, "the file fails: no")]
 
 
-@pytest.mark.parametrize("read", [javascript.jest, javascript.mocha])
+@pytest.mark.parametrize("read", [jest, mocha])
 def test_what_is_no_answer_is_not_whole(read: object) -> None:
     assert callable(read)
     for text in ("", "oh", "[1]", '{"stats": 1}', '{"numTotalTests": 1', "{" * 5_000):
@@ -288,3 +290,12 @@ def test_hostile_output_is_read_in_linear_time() -> None:
         for read in (diagnostics, tap, generic_result, cargo_tests, flaws, results):
             read(ran(text, text))
     assert Problem(message="still here").message
+
+
+def test_a_test_of_cargo_that_must_panic_now_is_another_one() -> None:
+    before = cargo_tests(ran("test a::adds ... ok\ntest a::ends - should panic ... ok\n")).tests
+    now = cargo_tests(ran("test a::adds - should panic ... ok\ntest a::ends ... ok\n")).tests
+    [found] = losses(TESTS_KEPT, before, now)
+    assert found.message == "a::adds passed when the step was given out, and must panic now"
+    [found] = losses(TESTS_KEPT, before, {"a::adds": "passed"})
+    assert found.where == "a::ends - should panic"

@@ -51,6 +51,8 @@ async def places(rule: Rule, setting: Setting, **parameters: Any) -> list[tuple[
 class Scripted:
     """A sandbox that gives recorded answers: for what no test machine has installed."""
 
+    caveat = ""
+
     def __init__(self, *answers: Ran) -> None:
         self.answers = list(answers)
         self.jobs: list[Any] = []

@@ -7,9 +7,10 @@ from msgspec.structs import astuple, replace
 
 from handrail.domain.errors import Conflict, HandrailError, Invalid, JournalConflict, NotFound
 from handrail.domain.journal.chain import GENESIS, Head, Record, first_break
+from handrail.domain.journal.mark import START, Mark
 from handrail.domain.journal.projection import NO_CHANGE, Change
 from storage.conformance import Store, everything
-from storage.stories import Story, head_of, note_append, plan_append, run_row, step_row, without_words
+from storage.stories import NOW, Story, head_of, note_append, plan_append, run_row, step_row, without_words
 
 # --- the archive ----------------------------------------------------------------------------------
 
@@ -17,24 +18,53 @@ from storage.stories import Story, head_of, note_append, plan_append, run_row, s
 async def test_a_scan_gives_every_record_by_place_in_batches(store: Store) -> None:
     stories = [Story(f"run_{number}") for number in range(3)]
     expected: list[Record] = []
+    marks: list[Mark] = []
     for _ in range(4):
         for story in stories:
             records, change = story.tell(2)
             await store.append(records, change)
             expected += records
-    assert await everything(store, size=5) == list(enumerate(expected, start=1))
-    assert await everything(store, after=20) == list(enumerate(expected, start=1))[20:]
-    assert await everything(store, after=999) == []
+            marks.append(await store.end())
+    placed = await everything(store, size=5)
+    assert [record for _, record in placed] == expected
+    assert [seq for seq, _ in placed] == sorted({seq for seq, _ in placed})
+    assert await everything(store, after=marks[9]) == placed[20:]
+    assert await everything(store, after=marks[-1]) == []
+    assert marks[-1].events == 24
     assert [len(batch) async for batch in store.scan(size=10)] == [10, 10, 4]
-    assert [len(batch) async for batch in store.scan(after=22, size=0)] == [1, 1]
+    assert [len(batch) async for batch in store.scan(after=marks[-2], size=0)] == [1, 1]
+
+
+async def test_the_newest_records_come_first_up_to_any_position(store: Store) -> None:
+    for story in (Story("run_a"), Story("run_b"), Story("run_c")):
+        await store.append(*story.tell(3))
+    placed = list(reversed(await everything(store)))
+    assert [(one.seq, one.record) for one in await store.latest()] == placed
+    assert [(one.seq, one.record) for one in await store.latest(until=placed[4][0], size=2)] == placed[4:6]
+    assert [(one.seq, one.record) for one in await store.latest(until=placed[-1][0])] == placed[-1:]
+    assert await store.latest(until=0) == []
+
+
+async def test_the_mark_of_an_instant_leaves_no_later_event_behind(store: Store) -> None:
+    for story in (Story("run_a"), Story("run_b")):
+        await store.append(*story.tell(5))
+    assert await store.mark_at(0) == START
+    assert (await store.mark_at(NOW + 6)) == await store.end()
+    story = Story("run_c")
+    await store.append(*story.tell(20))
+    behind = await everything(store, after=await store.mark_at(NOW + 10))
+    assert [record.n for _, record in behind] == list(range(10, 21))
 
 
 async def test_the_same_can_be_had_as_plain_columns(store: Store) -> None:
     for story in (Story("run_a"), Story("run_b")):
         await store.append(*story.tell(5))
-    columns = [(seq, *astuple(record)) for seq, record in await everything(store)]
+    mark = await store.end()
+    await store.append(*Story("run_c").tell(5))
+    placed = [one async for batch in store.scan() for one in batch]
+    columns = [(one.lane, one.number or one.seq, *astuple(one.record)) for one in placed]
     assert [row async for batch in store.rows(size=3) for row in batch] == columns
-    assert [row async for batch in store.rows(after=7) for row in batch] == columns[7:]
+    assert [row async for batch in store.rows(after=mark, stops=[mark]) for row in batch] == columns[10:]
 
 
 async def test_a_scan_does_not_see_what_is_appended_while_it_goes_on(store: Store) -> None:
@@ -59,15 +89,18 @@ async def test_a_scan_may_be_left_in_the_middle(store: Store) -> None:
 
 
 async def test_heads_are_the_ends_of_the_streams_that_changed_behind_a_place(store: Store) -> None:
-    assert await store.heads() == (0, [])
+    assert await store.heads() == (START, [])
     a, b, c = Story("run_a"), Story("run_b"), Story("run_c")
+    marks = []
     for story in (a, b, c, a, b, a):
         await store.append(*story.tell())
-    assert await store.heads() == (6, [a.head, b.head, c.head])
-    assert await store.heads(after=3) == (6, [a.head, b.head])
-    assert await store.heads(after=5) == (6, [a.head])
-    assert await store.heads(after=6) == (6, [])
-    assert await store.heads(after=2**62) == (6, [])
+        marks.append(await store.end())
+    end = marks[-1]
+    assert [mark.events for mark in marks] == [1, 2, 3, 4, 5, 6]
+    assert await store.heads() == (end, [a.head, b.head, c.head])
+    assert await store.heads(after=marks[2]) == (end, [a.head, b.head])
+    assert await store.heads(after=marks[4]) == (end, [a.head])
+    assert await store.heads(after=end) == (end, [])
 
 
 async def test_an_intact_store_has_no_flaws(store: Store) -> None:
@@ -130,7 +163,7 @@ async def test_an_erased_event_keeps_its_place_and_the_chain_holds(store: Store)
     assert await store.run("run_a") == rewritten.run
     assert await store.steps("run_a") == list(change.steps)
     await store.append(*story.tell())
-    assert (await store.heads())[0] == 5
+    assert (await store.end()).events == 5
 
 
 async def test_an_erasure_that_is_not_that_event_without_its_words_changes_nothing(store: Store) -> None:

@@ -133,9 +133,9 @@ async def test_the_row_of_a_plan_is_rebuilt_and_forgotten_by_project(store: Stor
 async def test_lists_and_pick_up_of_a_project_read_an_index(tmp_path: Path) -> None:
     store = await SqliteStore.open(tmp_path / "journal.db")
     by_key = "USING INDEX run_by_project (project=? AND status=? AND id>?)"
-    explained: list[tuple[str, tuple[object, ...], str]] = [
+    explained: list[tuple[str, tuple[object, ...] | dict[str, object], str]] = [
         (queries.runs_of(1, in_project=True), (ONE, "running", "", 1, 1), by_key),
-        (queries.HOLDINGS_OF_PROJECT, ("", 1, ONE), by_key),
+        (queries.HOLDINGS_OF_PROJECT, {"after": "", "limit": 1, "project": ONE}, by_key),
         (queries.RUN_COUNTS, (), "USING COVERING INDEX run_by_project"),
     ]
     with contextlib.closing(sqlite3.connect(tmp_path / "journal.db")) as connection:

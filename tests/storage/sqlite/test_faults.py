@@ -57,7 +57,7 @@ async def test_a_store_held_by_another_process_is_unavailable_and_nothing_is_wri
         assert str(outcome) == "another handrail process has held the store journal.db for 0.05 s; nothing was written"
     assert len({id(outcome) for outcome in outcomes}) == 10
     other_process.execute("ROLLBACK")
-    assert (await store.heads())[0] == 0
+    assert (await store.end()).events == 0
     await store.append(*Story("run_0").tell())
 
 
@@ -307,14 +307,14 @@ async def test_plain_columns_are_passed_on_whatever_is_in_them(store: SqliteStor
     await store.append(records, change)
     _damage(path, DAMAGES[damage])
     columns = [row async for batch in store.rows(size=2) for row in batch]
-    assert [row[0] for row in columns if row[1:] != astuple(records[row[0] - 1])] == [3]
+    assert [row[1] for row in columns if row[2:] != astuple(records[row[1] - 1])] == [3]
 
 
 async def test_columns_that_are_no_text_can_not_be_passed_on(store: SqliteStore, path: Path) -> None:
     await store.append(*Story().tell(5))
     _damage(path, DAMAGES["text that is not UTF-8"])
     rows = store.rows(size=2)
-    assert [row[0] for row in await anext(rows)] == [1, 2]
+    assert [row[1] for row in await anext(rows)] == [1, 2]
     with pytest.raises(IntegrityBroken, match="the event at position 3 can't be read: its text is not UTF-8"):
         await anext(rows)
 
@@ -367,8 +367,8 @@ async def test_a_missing_table_is_reported_as_damage(store: SqliteStore, other_p
 
 async def test_events_out_of_order_do_not_lead_in_circles(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     await store.append(*Story().tell(3))
-    real = sqlite_rows.event_rows
-    monkeypatch.setattr(sqlite_reader, "event_rows", lambda connection, query, _: real(connection, query, (0, 2)))
+    real = sqlite_rows.event_rows_after
+    monkeypatch.setattr(sqlite_reader, "event_rows_after", lambda connection, *_: real(connection, 0, 2))
     with pytest.raises(IntegrityBroken, match="after position 2 are out of order"):
         await _scanned(store)
 

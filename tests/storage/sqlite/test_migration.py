@@ -16,9 +16,10 @@ from pathlib import Path
 import pytest
 
 from handrail.domain.errors import IntegrityBroken, Unavailable
+from handrail.storage.migrations import Migration
 from handrail.storage.sqlite.faults import StoreLocation
 from handrail.storage.sqlite.file import open_writer
-from handrail.storage.sqlite.migration import Migration, migrate, pending, shipped, statements
+from handrail.storage.sqlite.migration import migrate, pending, shipped, statements
 from handrail.storage.sqlite.store import SqliteStore
 from storage.stories import Story
 
@@ -111,7 +112,7 @@ async def test_a_store_of_a_newer_or_older_handrail_is_refused_at_opening(path: 
 async def test_processes_that_open_a_new_store_at_once_make_it_once(path: Path) -> None:
     stores = await asyncio.gather(*(SqliteStore.open(path) for _ in range(8)))
     await asyncio.gather(*(store.append(*Story(f"run_{number}").tell()) for number, store in enumerate(stores)))
-    assert (await stores[0].heads())[0] == 8
+    assert (await stores[0].end()).events == 8
     for store in stores:
         await store.close()
     with connected(path) as connection:

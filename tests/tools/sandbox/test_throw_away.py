@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from handrail.domain.definition.model import Category
 from handrail.engine.sandbox import Bounds, Job, Ran
@@ -28,7 +29,7 @@ if not sys.platform.startswith("linux"):
     pytest.skip("the sandbox was not tried: it needs Linux", allow_module_level=True)
 
 from handrail.tools.sandbox import bubblewrap as sandboxes
-from handrail.tools.sandbox import overlay, project_copy, throw_away, wanted_files
+from handrail.tools.sandbox import bubblewrap_view, overlay, project_copy, shown_sockets, throw_away, wanted_files
 from handrail.tools.sandbox.bubblewrap import Bubblewrap
 from handrail.tools.sandbox.overlay import NoOverlay, mounted_in, overlays_of
 from handrail.tools.sandbox.throw_away import ViewKind, way_here
@@ -128,17 +129,48 @@ async def test_sockets_in_the_project_are_out_of_reach(sandbox: Bubblewrap, proj
         assert (kept.exit, kept.stderr) == (0, "")
 
 
-async def test_sockets_elsewhere_are_out_of_reach(project: Path, tmp_path: Path) -> None:
-    (tmp_path / "shelf").mkdir()
-    (tmp_path / "shelf" / "book").write_text("words")
-    sandbox = sandbox_of(project, ViewKind.MEMORY, read=[tmp_path / "shelf"])
-    with listening(tmp_path / "shelf" / "door"), listening(tmp_path / "door"):
-        for place in (tmp_path / "shelf" / "door", tmp_path / "door"):
-            ran = await sandbox.run(Job(argv=(PYTHON, "-I", "-S", "-c", CONNECT, str(place))))
-            assert "ConnectionRefusedError" in ran.stderr or "FileNotFoundError" in ran.stderr
-        ran = await sh(sandbox, f"cat {tmp_path}/shelf/book; echo x > {tmp_path}/shelf/book")
-        assert ran.stdout == "words"
-        assert "Read-only file system" in ran.stderr
+@pytest.fixture(params=[*ViewKind, "no overlay of what is only read"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> ViewKind:
+    """Every way, and the first one where folders outside of the project can have no overlay."""
+    if request.param in list(ViewKind):
+        return request.param  # type: ignore[no-any-return]
+    monkeypatch.setattr(sandboxes, "START", overlay.START.replace("lowerdir=%s:%s%s", "none=%s:%s%s"))
+    return ViewKind.MEMORY
+
+
+@pytest.fixture
+def opt(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of the system, as /opt is, where only the superuser may write; not in /tmp, which no command sees."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        for module in (overlay, sandboxes):
+            monkeypatch.setattr(module, "LISTENING", Path(folder))
+        monkeypatch.setattr(bubblewrap_view, "SYSTEM", (*bubblewrap_view.SYSTEM, folder))
+        yield Path(folder)
+
+
+async def test_sockets_elsewhere_are_out_of_reach(way: ViewKind, project: Path, tmp_path: Path, opt: Path) -> None:
+    for folder in (tmp_path / "shelf", opt / "inner"):
+        folder.mkdir()
+        (folder / "book").write_text(folder.name)
+    sandbox = sandbox_of(project, way, read=[tmp_path / "shelf"])
+    doors = [tmp_path / "shelf" / "door", tmp_path / "door", opt / "inner" / "door"]
+    with listening(doors[0]), listening(doors[1]), listening(doors[2]):
+        for door in doors:
+            job = Job(argv=(PYTHON, "-I", "-S", "-c", CONNECT, str(door)))
+            ran = await sandbox.run(job)
+            assert "ConnectionRefusedError" in ran.stderr or "FileNotFoundError" in ran.stderr, door
+        assert (await sandbox.run(replace(job, kept=True))).exit == 0, "nobody listens"
+    ran = await sh(sandbox, f"cat {tmp_path}/shelf/book {opt}/inner/book; echo x > {tmp_path}/shelf/book")
+    assert ran.stdout == "shelfinner"
+    assert "Read-only file system" in ran.stderr
+
+
+async def test_folders_with_too_much_to_look_for_sockets_are_refused(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shown_sockets, "ENTRIES_MAX", 3)
+    with Fails(Category.PERMISSION, "too many to look for sockets"):
+        await sh(sandbox_of(project, ViewKind.COPY), "true")
 
 
 async def test_private_folders_in_the_project_stay_hidden(project: Path) -> None:
@@ -159,6 +191,7 @@ async def test_files_that_are_wanted_are_read_before_the_view_is_dropped(sandbox
     names = ("out/report", "old", "out/link", "out/up/etc/passwd", "out/pipe", "out", "../outside", "none", ".")
     ran = await sh(sandbox, code, wanted=names)
     assert ran.files == {"out/report": b"report\n", "old": b"as it was"}
+    assert ran.written_ns["old"] == (project / "old").stat().st_mtime_ns
     assert not (project / "out").exists()
 
 

@@ -2,6 +2,8 @@
  * a write carries a key, so that the same click can't happen twice. */
 import { useEffect, useReducer, useRef } from 'preact/hooks';
 import { isLive, startFrom, watchEvents, type Wanted } from './live';
+import { asked, enter, isOfProject, project } from './project';
+import { store, useStore } from './store';
 import type { ProblemDetails } from './contract';
 
 export const API = '/api/v1';
@@ -27,20 +29,43 @@ interface Kept {
   etag: string;
   data: unknown;
   at: number;
+  /** It came with the page, and is no older than the page. */
+  isNew?: boolean;
 }
 
 const memory = new Map<string, Kept>();
 const underWay = new Map<string, Promise<unknown>>();
 
-export const remembered = <T>(path: string): T | undefined => memory.get(path)?.data as T | undefined;
+const NEW_MS = 2_000;
+
+/** The page brings its first answers with it: what is drawn first needs no request. */
+export function takeState(): void {
+  const element = document.getElementById('state');
+  for (const one of JSON.parse(element?.textContent || '[]') as { path: string; project: string; etag: string; at: string; data: unknown }[]) {
+    if (!project.value && isOfProject(one.path)) enter(one.project);
+    if (isOfProject(one.path) && one.project !== project.value) continue; // this tab is in another one
+    memory.set(asked(one.path), { etag: one.etag, data: one.data, at: Date.now(), isNew: true });
+    startFrom(one.at);
+  }
+  element?.remove();
+}
+
+/** Whether an answer came with the page just now: the feed goes on from there, so it need not be asked for again. */
+export function isNew(path: string): boolean {
+  const known = memory.get(asked(path));
+  return !!known?.isNew && Date.now() - known.at < NEW_MS;
+}
+
+export const remembered = <T>(path: string): T | undefined => memory.get(asked(path))?.data as T | undefined;
 
 /** Read a path below /api/v1; two readers of one path at once share the request. */
-export function read<T>(path: string): Promise<T> {
+export function read<T>(about: string): Promise<T> {
+  const path = asked(about);
   const shared = underWay.get(path);
   if (shared) return shared as Promise<T>;
-  const asked = fetchJson(path).finally(() => underWay.delete(path));
-  underWay.set(path, asked);
-  return asked as Promise<T>;
+  const answer = fetchJson(path).finally(() => underWay.delete(path));
+  underWay.set(path, answer);
+  return answer as Promise<T>;
 }
 
 async function fetchJson(path: string): Promise<unknown> {
@@ -52,8 +77,11 @@ async function fetchJson(path: string): Promise<unknown> {
     known.at = Date.now();
     return known.data;
   }
+  isOut.set(answer.status === 401);
   if (!answer.ok) throw new Refused(await problemOf(answer));
   startFrom(answer.headers.get('Handrail-At') ?? '');
+  // A tab that was opened without a project stays in the one that answered first.
+  if (!project.value && isOfProject(path)) enter(answer.headers.get('Handrail-Project'));
   const data: unknown = await answer.json();
   memory.delete(path);
   memory.set(path, { etag: answer.headers.get('ETag') ?? '', data, at: Date.now() });
@@ -68,6 +96,9 @@ async function send(path: string, options: RequestInit): Promise<Response> {
     throw new Refused({ status: 0, name: 'no_answer', detail: `handrail at ${location.host} does not answer` });
   }
 }
+
+/** The server answers, but this browser has no session. */
+export const isOut = store(false);
 
 async function problemOf(answer: Response): Promise<Partial<ProblemDetails>> {
   try {
@@ -84,7 +115,7 @@ export function takeKey(): void {
   const found = /(?:^#|&)key=([\w-]+)/.exec(location.hash);
   if (!found) return;
   keepKey(found[1]!);
-  history.replaceState(null, '', location.pathname + location.search);
+  history.replaceState(null, '', location.pathname);
 }
 
 let pageKey = '';
@@ -112,7 +143,7 @@ export async function write<T>(path: string, body: unknown, key: string, onLate?
   const late = onLate ? setTimeout(onLate, LATE_MS) : 0;
   const isFile = body instanceof Blob;
   try {
-    const answer = await send(path, {
+    const answer = await send(asked(path), {
       method: 'POST',
       headers: {
         Accept: 'application/json',
@@ -140,7 +171,9 @@ export interface Reading<T> {
 }
 
 /** Read a path while a component is shown; read it again when an event that it is about comes in. */
-export function useRead<T>(path: string | null, wanted?: Wanted): Reading<T> {
+export function useRead<T>(about: string | null, wanted?: Wanted): Reading<T> {
+  useStore(project);
+  const path = about && asked(about);
   const [, redraw] = useReducer((count: number) => count + 1, 0);
   const state = useRef<{ path: string | null; error?: Refused; data?: T; busy?: boolean; dirty?: boolean }>({ path: null });
   const now = state.current;
@@ -180,7 +213,7 @@ export function useRead<T>(path: string | null, wanted?: Wanted): Reading<T> {
   };
   const key = wanted ? JSON.stringify(wanted) : '';
   useEffect(() => {
-    load();
+    if (!path || !isNew(path)) load();
     if (!path || !wanted) return undefined;
     const stopEvents = watchEvents(wanted, load);
     const stopLive = isLive.watch(() => isLive.value && load());

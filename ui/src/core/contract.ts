@@ -1,7 +1,7 @@
 /* Written by types.mjs from the OpenAPI document; not by hand. */
 
 export interface AboutServer {
-  channels?: readonly string[];
+  channels: readonly string[];
   events?: number;
   home: string;
   journal_bytes?: number;
@@ -11,32 +11,33 @@ export interface AboutServer {
   project: Project;
   python: string;
   readers?: number;
+  restart?: string;
   started: string;
   url: string;
   version: string;
 }
 
 export interface Account {
-  approvals?: readonly Approval[];
+  approvals: readonly Approval[];
   checkpoint?: number;
   definition: string;
   ended?: string;
-  erased?: readonly number[];
+  erased: readonly number[];
   events: number;
-  exceptions?: readonly ExceptionView[];
+  exceptions: readonly ExceptionView[];
   forked_from?: string;
   goal?: string;
   has_checkpoint_itself?: boolean;
   has_ended: boolean;
   key: string;
   made: string;
-  not_undone?: readonly string[];
+  not_undone: readonly string[];
   run: string;
   sealed?: number;
   started?: string;
   status: RunStatus;
-  steps?: readonly ProvenStep[];
-  tools?: readonly string[];
+  steps: readonly ProvenStep[];
+  tools: readonly string[];
   workflow: string;
 }
 
@@ -59,6 +60,24 @@ export interface AnswerBody {
   reason: string;
 }
 
+export interface AnsweredView {
+  actor: string;
+  at: string;
+  attempt?: number;
+  data?: Readonly<Record<string, any>>;
+  erased?: boolean;
+  hash: string;
+  kind: string;
+  label?: string;
+  n: number;
+  name?: string;
+  project?: string;
+  run: string;
+  seq?: number;
+  step?: string;
+  text?: string;
+}
+
 export interface Approval {
   at: string;
   by: string;
@@ -70,8 +89,8 @@ export interface Approval {
 }
 
 export interface ApprovalPage {
-  answered?: readonly EventView[];
-  approvals?: readonly ApprovalView[];
+  answered: readonly AnsweredView[];
+  approvals: readonly ApprovalView[];
   cursor?: string;
 }
 
@@ -85,20 +104,22 @@ export interface ApprovalSoFar {
 }
 
 export interface ApprovalView {
-  ahead?: readonly CallAhead[];
+  ahead: readonly CallAhead[];
   ahead_unshown?: number;
-  answers?: readonly ApprovalSoFar[];
+  answers: readonly ApprovalSoFar[];
   approvals?: number;
-  approved_by?: readonly string[];
-  by?: readonly string[];
+  approved_by: readonly string[];
+  by: readonly string[];
   digest: string;
-  done?: readonly StepView[];
-  effects?: readonly EffectAhead[];
-  effects_done?: readonly EffectDone[];
+  done: readonly StepView[];
+  effects: readonly EffectAhead[];
+  effects_done: readonly EffectDone[];
   expires?: string;
   goal?: string;
   hint?: string;
+  label?: string;
   may_answer: boolean;
+  name?: string;
   needs_passphrase: boolean;
   not_by?: string;
   project?: ProjectView | null;
@@ -110,6 +131,16 @@ export interface ApprovalView {
   unshown?: number;
   why_not?: string;
   workflow: string;
+}
+
+export interface AsOf {
+  actor: string;
+  at: string;
+  kind: string;
+  n: number;
+  of: number;
+  step?: string;
+  text: string;
 }
 
 export interface Break {
@@ -153,7 +184,7 @@ export interface CheckBody {
 
 export interface CheckView {
   evidence?: Readonly<Record<string, any>>;
-  findings?: readonly (Readonly<Record<string, any>>)[];
+  findings: readonly (Readonly<Record<string, any>>)[];
   looks_at?: string;
   parameters?: Readonly<Record<string, any>>;
   passed?: boolean | null;
@@ -162,9 +193,9 @@ export interface CheckView {
 }
 
 export interface Checked {
-  findings?: readonly Finding[];
+  findings: readonly Finding[];
   valid: boolean;
-  waves?: readonly (readonly string[])[];
+  waves: readonly (readonly string[])[];
 }
 
 export interface CheckpointMade {
@@ -184,7 +215,7 @@ export interface CheckpointView {
 }
 
 export interface ClientList {
-  clients?: readonly ClientView[];
+  clients: readonly ClientView[];
 }
 
 export interface ClientView {
@@ -253,7 +284,7 @@ export interface DoctorFinding {
 
 export interface DoctorReport {
   at?: string;
-  checks?: readonly DoctorFinding[];
+  checks: readonly DoctorFinding[];
   ok: boolean;
 }
 
@@ -302,10 +333,12 @@ export interface EffectLeft {
 
 export interface EventPage {
   cursor?: string;
-  events?: readonly EventView[];
+  events: readonly EventView[];
   project?: ProjectView | null;
   total?: number;
 }
+
+export type EventSubject = "decisions" | "failures" | "undo";
 
 export interface EventView {
   actor: string;
@@ -335,11 +368,11 @@ export interface Failure {
   attempts: number;
   category?: Category | null;
   message: string;
-  options?: readonly RecoveryOption[];
+  options: readonly RecoveryOption[];
   parts?: FailureParts | null;
   step: string;
   tool?: string;
-  tries?: readonly Try[];
+  tries: readonly Try[];
 }
 
 export interface FailureParts {
@@ -352,6 +385,7 @@ export interface Finding {
   at?: Position | null;
   excerpt?: string;
   fix?: string;
+  fixed_by?: FixedBy;
   message: string;
   rule: string;
   severity: Severity;
@@ -359,22 +393,24 @@ export interface Finding {
   where: string;
 }
 
+export type FixedBy = "agent" | "author" | "person";
+
 export interface ForkAhead {
-  again?: readonly string[];
-  carried?: readonly string[];
+  again: readonly string[];
+  carried: readonly string[];
 }
 
 export interface ForkView {
-  effects?: readonly string[];
+  effects: readonly string[];
   run: string;
   step: string;
 }
 
 export interface Graph {
-  edges?: readonly GraphEdge[];
+  edges: readonly GraphEdge[];
   is_cut?: boolean;
   mermaid?: string;
-  nodes?: readonly GraphNode[];
+  nodes: readonly GraphNode[];
 }
 
 export interface GraphEdge {
@@ -399,17 +435,17 @@ export interface GraphNode {
 
 export interface Guided {
   accepted?: boolean | null;
-  clarify?: readonly string[];
-  exceptions?: readonly ExceptionView[];
+  clarify: readonly string[];
+  exceptions: readonly ExceptionView[];
   failure?: Failure | null;
-  findings?: readonly Finding[];
-  guidance?: readonly string[];
-  not_compensated?: readonly string[];
-  options?: readonly RecoveryOption[];
+  findings: readonly Finding[];
+  guidance: readonly string[];
+  not_compensated: readonly string[];
+  options: readonly RecoveryOption[];
   outputs?: Readonly<Record<string, any>>;
-  preconditions?: readonly string[];
+  preconditions: readonly string[];
   progress: Progress;
-  ready?: readonly string[];
+  ready: readonly string[];
   reason?: string;
   recap?: Recap | null;
   receipt?: string;
@@ -418,34 +454,38 @@ export interface Guided {
   status: RunStatus;
   step?: ShownStep | null;
   tries?: number;
-  waiting_for?: readonly WaitingFor[];
+  unchecked?: boolean;
+  waiting_for: readonly WaitingFor[];
   workflow?: string;
 }
 
 export type Hand = "agent" | "handrail" | "person";
 
 export interface Home {
-  attention?: readonly string[];
+  attention: readonly string[];
   counts?: Readonly<Record<string, number>>;
-  ended?: readonly RunSummary[];
-  failed?: readonly RunSummary[];
-  running?: readonly RunSummary[];
-  waiting_for_me?: readonly WaitingItem[];
-  waiting_for_others?: readonly WaitingItem[];
+  elsewhere?: number;
+  ended: readonly RunLine[];
+  failed: readonly RunLine[];
+  open: readonly RunLine[];
+  running: readonly RunLine[];
+  today?: Readonly<Record<string, number>>;
+  waiting_for_me: readonly WaitingItem[];
+  waiting_for_others: readonly WaitingItem[];
 }
 
 export interface JournalProof {
-  checkpoints?: readonly CheckpointView[];
+  checkpoints: readonly CheckpointView[];
   events: number;
   key?: string;
   signed_events?: number;
-  streams?: readonly StreamHead[];
-  witnesses?: readonly WitnessView[];
+  streams: readonly StreamHead[];
+  witnesses: readonly WitnessView[];
 }
 
 export interface JudgedCheck {
   evidence?: Readonly<Record<string, any>>;
-  findings?: readonly (Readonly<Record<string, any>>)[];
+  findings: readonly (Readonly<Record<string, any>>)[];
   looks_at: LooksAt;
   passed: boolean;
   rule: string;
@@ -455,8 +495,8 @@ export interface JudgedOutput {
   accepted: boolean;
   at: string;
   by: string;
-  checks?: readonly JudgedCheck[];
-  findings?: readonly (Readonly<Record<string, any>>)[];
+  checks: readonly JudgedCheck[];
+  findings: readonly (Readonly<Record<string, any>>)[];
   n: number;
   proof?: Proof | null;
 }
@@ -465,17 +505,25 @@ export type Kind = "approve" | "each" | "prompt" | "repeat" | "tool" | "workflow
 
 export type Lasting = "given_up" | "no_undo" | "not_undone" | "undo_fails" | "unknown";
 
+export interface LatencySlot {
+  calls: number;
+  failed?: number;
+  p50_ms?: number | null;
+  p95_ms?: number | null;
+  start: string;
+}
+
 export interface LegalAction {
   action: Action;
   step?: string;
 }
 
 export interface LibraryPage {
-  broken?: readonly BrokenFile[];
-  categories?: readonly string[];
+  broken: readonly BrokenFile[];
+  categories: readonly string[];
   cursor?: string;
   total?: number;
-  workflows?: readonly WorkflowSummary[];
+  workflows: readonly WorkflowSummary[];
 }
 
 export type LooksAt = "words" | "world";
@@ -483,6 +531,30 @@ export type LooksAt = "words" | "world";
 export interface NextRequest {
   method: string;
   path: string;
+}
+
+export type NodeState = "draining" | "lost" | "paused" | "up";
+
+export interface NodeView {
+  beat_ms?: number;
+  beats?: number;
+  id: string;
+  kind: string;
+  labels: readonly string[];
+  name: string;
+  paused_by?: string;
+  projects: readonly string[];
+  runs: readonly string[];
+  slots?: number;
+  state: NodeState;
+  used?: number;
+  version: string;
+}
+
+export interface NodesView {
+  by_label: readonly Waiting[];
+  nodes: readonly NodeView[];
+  waiting?: number;
 }
 
 export interface OutageView {
@@ -496,6 +568,13 @@ export interface OutageView {
   until?: string;
 }
 
+export interface PinChange {
+  difference: string;
+  plans: readonly string[];
+  runs: readonly string[];
+  tool: string;
+}
+
 export interface PlanBody {
   note?: string;
   plan: Readonly<Record<string, any>>;
@@ -503,7 +582,7 @@ export interface PlanBody {
 
 export interface PlanPage {
   cursor?: string;
-  plans?: readonly PlanSummary[];
+  plans: readonly PlanSummary[];
   total?: number;
 }
 
@@ -532,7 +611,7 @@ export interface PlanView {
   retired?: string;
   version: number;
   versions: readonly PlanVersionView[];
-  waves?: readonly (readonly string[])[];
+  waves: readonly (readonly string[])[];
 }
 
 export interface Position {
@@ -553,24 +632,24 @@ export interface Preview {
   allowed: boolean;
   at: number;
   becomes?: RunStatus | null;
-  calls?: readonly CallAhead[];
-  changes?: readonly StepChange[];
+  calls: readonly CallAhead[];
+  changes: readonly StepChange[];
   cli?: string;
   digest?: string;
   ends?: RunStatus | null;
   fork?: ForkAhead | null;
   hint?: string;
-  in_progress?: readonly string[];
+  in_progress: readonly string[];
   legal: boolean;
   mcp?: Readonly<Record<string, any>>;
   means?: string;
   message?: string;
   missing?: number;
-  notes?: readonly string[];
+  notes: readonly string[];
   passphrase?: boolean;
   run: string;
   schema?: any;
-  stays?: readonly EffectLeft[];
+  stays: readonly EffectLeft[];
   step?: string;
   unshown?: number;
   was: RunStatus;
@@ -610,17 +689,19 @@ export interface Project {
 }
 
 export interface ProjectEntry {
+  command?: string;
   exists?: boolean;
   folder?: string;
   id: string;
   is_here?: boolean;
+  is_open?: boolean;
   name: string;
   open?: number;
   runs?: number;
 }
 
 export interface ProjectList {
-  projects?: readonly ProjectEntry[];
+  projects: readonly ProjectEntry[];
 }
 
 export interface ProjectView {
@@ -636,9 +717,9 @@ export type ProofKind = "approved" | "carried" | "checked" | "claimed" | "execut
 
 export interface ProvenStep {
   by?: string;
-  checks?: readonly string[];
+  checks: readonly string[];
   compensation?: string;
-  evidence?: readonly (Readonly<Record<string, any>>)[];
+  evidence: readonly (Readonly<Record<string, any>>)[];
   how?: ProofKind | null;
   id: string;
   message?: string;
@@ -652,14 +733,14 @@ export interface ReasonBody {
 
 export interface Recap {
   checked?: Readonly<Record<string, readonly string[]>>;
-  claimed?: readonly string[];
-  decisions?: readonly string[];
-  done?: readonly string[];
-  exceptions?: readonly ExceptionView[];
+  claimed: readonly string[];
+  decisions: readonly string[];
+  done: readonly string[];
+  exceptions: readonly ExceptionView[];
   goal?: string;
   inputs?: Readonly<Record<string, any>>;
   outputs?: Readonly<Record<string, string>>;
-  refused?: readonly string[];
+  refused: readonly string[];
   vars?: Readonly<Record<string, any>>;
   verified?: Readonly<Record<string, readonly string[]>>;
 }
@@ -683,7 +764,7 @@ export interface Rehearsed {
   id: string;
   kind: string;
   prompt?: string;
-  steps?: readonly string[];
+  steps: readonly string[];
   title?: string;
   tool?: string;
   undo?: string;
@@ -693,7 +774,7 @@ export interface Rehearsed {
 
 export interface RuleList {
   broken?: Readonly<Record<string, string>>;
-  rules?: readonly RuleView[];
+  rules: readonly RuleView[];
 }
 
 export interface RuleView {
@@ -703,58 +784,97 @@ export interface RuleView {
   origin?: string;
   parameters?: Readonly<Record<string, any>>;
   reads: string;
-  required?: readonly string[];
+  required: readonly string[];
   summary: string;
   timeout?: string;
   version?: string;
 }
 
 export interface RunComparison {
-  a: RunSummary;
-  b: RunSummary;
+  a: RunLine;
+  b: RunLine;
   first_difference?: string;
-  inputs?: readonly ValueDifference[];
+  inputs: readonly ValueDifference[];
   same_definition?: boolean;
-  steps?: readonly StepComparison[];
+  steps: readonly StepComparison[];
+}
+
+export interface RunLine {
+  done: number;
+  ended?: string;
+  exceptions?: number;
+  failed?: number;
+  goal?: string;
+  label?: string;
+  name?: string;
+  project?: ProjectView | null;
+  run: string;
+  started?: string;
+  starter?: string;
+  status: RunStatus;
+  total?: number;
+  updated?: string;
+  waiting_for: readonly WaitingFor[];
+  why?: string;
+  workflow: string;
 }
 
 export interface RunPage {
   cursor?: string;
   looked_at?: number;
-  runs?: readonly RunSummary[];
+  runs: readonly RunLine[];
 }
 
 export type RunStatus = "cancelled" | "compensated" | "compensating" | "compensation_failed" | "completed" | "failed" | "new" | "paused" | "running" | "waiting";
 
-export interface RunStory {
-  left_out?: number;
-  lines?: readonly StoryLine[];
-  n: number;
-  run: string;
-  why?: readonly WhyLine[];
+export interface RunStep {
+  approved_by: readonly string[];
+  attempts?: number;
+  by?: string;
+  category?: Category | null;
+  channel?: string;
+  checks: readonly string[];
+  compensation?: string;
+  due?: string;
+  effect?: Effect | null;
+  ended?: string;
+  has_undo?: boolean;
+  id: string;
+  kind: Kind;
+  looks_at?: Readonly<Record<string, LooksAt>>;
+  message?: string;
+  proof?: string;
+  round?: number;
+  rounds?: number;
+  says?: string;
+  started?: string;
+  status: StepStatus;
+  text?: string;
+  title?: string;
+  tool?: string;
+  undone_ms?: number;
+  waited_ms?: number;
+  waits_for: readonly PostponedView[];
+  worked_ms?: number;
 }
 
-export interface RunSummary {
-  done: number;
-  ended?: string;
-  exceptions?: number;
-  goal?: string;
-  project?: ProjectView | null;
+export interface RunStory {
+  actors?: Readonly<Record<string, number>>;
+  left_out?: number;
+  lines: readonly StoryLine[];
+  n: number;
   run: string;
-  started?: string;
-  status: RunStatus;
-  updated?: string;
-  waiting_for?: readonly WaitingFor[];
-  workflow: string;
+  subjects?: Readonly<Record<string, number>>;
+  why: readonly WhyLine[];
 }
 
 export interface RunTimeline {
-  critical?: readonly CriticalStep[];
+  critical: readonly CriticalStep[];
   end?: string;
   now: string;
   run: string;
   says?: string;
-  spans?: readonly SpanView[];
+  spans: readonly SpanView[];
   start: string;
   took_ms?: number;
   undone_ms?: number;
@@ -764,20 +884,23 @@ export interface RunTimeline {
 }
 
 export interface RunView {
-  actions?: readonly LegalAction[];
+  actions: readonly LegalAction[];
+  as_of?: AsOf | null;
   deadline?: string;
   definition?: string;
   ended?: string;
-  exceptions?: readonly ExceptionView[];
+  exceptions: readonly ExceptionView[];
   failure?: Failure | null;
   fork?: ForkView | null;
   goal?: string;
   inputs?: Readonly<Record<string, any>>;
+  label?: string;
   mode?: string;
   n?: number;
   name?: string;
-  not_compensated?: readonly string[];
-  options?: readonly RecoveryOption[];
+  node?: string;
+  not_compensated: readonly string[];
+  options: readonly RecoveryOption[];
   outputs?: Readonly<Record<string, any>>;
   priority?: number;
   progress: Progress;
@@ -788,39 +911,43 @@ export interface RunView {
   started?: string;
   starter?: string;
   status: RunStatus;
-  steps?: readonly StepView[];
+  steps: readonly StepView[];
   vars?: Readonly<Record<string, any>>;
   version?: string;
-  waiting_for?: readonly WaitingFor[];
+  waited_ms?: number;
+  waiting_for: readonly WaitingFor[];
+  why: readonly WhyLine[];
   workflow: string;
 }
 
 export interface SavedPlan {
-  findings?: readonly Finding[];
+  findings: readonly Finding[];
   hash: string;
   plan: string;
   receipt: string;
   repeated?: boolean;
   version: number;
-  waves?: readonly (readonly string[])[];
+  waves: readonly (readonly string[])[];
 }
 
-export type ServerState = "half_open" | "open" | "unasked" | "untrusted" | "used";
+export type ServerState = "changed" | "half_open" | "open" | "unasked" | "untrusted" | "used";
 
 export interface ServerView {
+  changed: readonly PinChange[];
   failures?: number;
-  figures?: readonly ToolFiguresView[];
-  outages?: readonly OutageView[];
+  figures: readonly ToolFiguresView[];
+  outages: readonly OutageView[];
   server: string;
   state: ServerState;
-  tools?: readonly string[];
+  tools: readonly string[];
   until?: string;
+  whole?: ToolFiguresView | null;
   why?: string;
 }
 
 export interface SettingList {
   hint?: string;
-  settings?: readonly SettingView[];
+  settings: readonly SettingView[];
   trust?: string;
 }
 
@@ -834,14 +961,14 @@ export interface SettingView {
 export type Severity = "critical" | "major" | "minor";
 
 export interface ShownStep {
-  checks?: readonly string[];
+  checks: readonly string[];
   confirm?: boolean;
-  guidance?: readonly string[];
+  guidance: readonly string[];
   id: string;
   kind: string;
   model_hint?: string;
   output?: Readonly<Record<string, any>> | null;
-  outside?: readonly string[];
+  outside: readonly string[];
   prompt?: string;
   role?: string;
   title: string;
@@ -875,24 +1002,25 @@ export interface StartOneBody {
 }
 
 export interface Statistics {
-  days?: readonly DayFigures[];
+  days: readonly DayFigures[];
   is_cut?: boolean;
   runs?: number;
   since?: string;
   statuses?: Readonly<Record<string, number>>;
-  tools?: readonly ToolFiguresView[];
-  workflows?: readonly WorkflowFigures[];
+  tools: readonly ToolFiguresView[];
+  workflows: readonly WorkflowFigures[];
 }
 
 export interface Status {
   deadline?: string;
   ended?: string;
-  exceptions?: readonly ExceptionView[];
+  exceptions: readonly ExceptionView[];
   failure?: Failure | null;
   fork?: ForkView | null;
   goal?: string;
-  not_compensated?: readonly string[];
-  options?: readonly RecoveryOption[];
+  node?: string;
+  not_compensated: readonly string[];
+  options: readonly RecoveryOption[];
   outputs?: Readonly<Record<string, any>>;
   priority?: number;
   progress: Progress;
@@ -902,8 +1030,8 @@ export interface Status {
   run: string;
   started?: string;
   status: RunStatus;
-  steps?: readonly StepView[];
-  waiting_for?: readonly WaitingFor[];
+  steps: readonly StepView[];
+  waiting_for: readonly WaitingFor[];
   workflow: string;
 }
 
@@ -926,36 +1054,36 @@ export interface StepComparison {
 }
 
 export interface StepDetail {
-  actions?: readonly LegalAction[];
-  checks?: readonly CheckView[];
+  actions: readonly LegalAction[];
+  checks: readonly CheckView[];
   definition?: Readonly<Record<string, any>>;
-  events?: readonly EventView[];
+  events: readonly EventView[];
   input?: any;
-  judged?: readonly JudgedOutput[];
+  judged: readonly JudgedOutput[];
   key?: string;
   output?: any;
   outputs?: Readonly<Record<string, any>>;
   step: StepView;
-  tries?: readonly TryView[];
+  tries: readonly TryView[];
   undo?: UndoView | null;
 }
 
 export interface StepPage {
   counts?: Readonly<Record<string, number>>;
   cursor?: string;
-  steps?: readonly StepView[];
+  steps: readonly RunStep[];
   total?: number;
 }
 
 export type StepStatus = "cancelled" | "compensated" | "compensating" | "compensation_failed" | "completed" | "failed" | "pending" | "ready" | "running" | "skipped" | "uncertain" | "waiting";
 
 export interface StepView {
-  approved_by?: readonly string[];
+  approved_by: readonly string[];
   attempts?: number;
   by?: string;
   category?: Category | null;
   channel?: string;
-  checks?: readonly string[];
+  checks: readonly string[];
   compensation?: string;
   due?: string;
   ended?: string;
@@ -973,7 +1101,7 @@ export interface StepView {
   title?: string;
   undone_ms?: number;
   waited_ms?: number;
-  waits_for?: readonly PostponedView[];
+  waits_for: readonly PostponedView[];
   worked_ms?: number;
 }
 
@@ -982,10 +1110,12 @@ export type StoryKind = "action" | "approval" | "controlled" | "decision" | "end
 export interface StoryLine {
   actor?: string;
   at: string;
+  event?: string;
   facts?: Readonly<Record<string, string>>;
   first: number;
   kind: StoryKind;
   last: number;
+  notes: readonly string[];
   step?: string;
   text: string;
   until?: string;
@@ -994,7 +1124,9 @@ export interface StoryLine {
 
 export interface StreamHead {
   hash: string;
+  label?: string;
   n: number;
+  name?: string;
   stream: string;
 }
 
@@ -1017,14 +1149,15 @@ export interface ToolFiguresView {
   p95_ms?: number | null;
   p99_ms?: number | null;
   retries?: number;
+  slots: readonly LatencySlot[];
   tool: string;
 }
 
 export interface ToolPage {
   broken?: Readonly<Record<string, string>>;
   cursor?: string;
-  servers?: readonly ServerView[];
-  tools?: readonly ToolView[];
+  servers: readonly ServerView[];
+  tools: readonly ToolView[];
   total?: number;
 }
 
@@ -1032,6 +1165,7 @@ export interface ToolView {
   args?: Readonly<Record<string, any>>;
   description: string;
   effect: Effect;
+  figures?: ToolFiguresView | null;
   idempotent?: boolean;
   name: string;
   off?: string;
@@ -1073,7 +1207,7 @@ export interface UndoView {
   call?: CallAhead | null;
   how?: string;
   message?: string;
-  tries?: readonly TryView[];
+  tries: readonly TryView[];
 }
 
 export interface UndoneProgress {
@@ -1085,7 +1219,7 @@ export interface UndoneProgress {
 export interface ValueComparison {
   a: string;
   b: string;
-  differences?: readonly ValueDifference[];
+  differences: readonly ValueDifference[];
   is_cut?: boolean;
 }
 
@@ -1098,23 +1232,29 @@ export interface ValueDifference {
 
 export interface Verified {
   at: string;
-  breaks?: readonly Break[];
+  breaks: readonly Break[];
   checkpoints: number;
   events: number;
   first_bad?: Break | null;
-  notes?: readonly string[];
+  notes: readonly string[];
   ok: boolean;
   signed_events: number;
   streams: number;
   took_ms?: number;
 }
 
+export interface Waiting {
+  needs: string;
+  nodes: number;
+  runs: number;
+}
+
 export interface WaitingFor {
   approvals?: number;
-  approved_by?: readonly string[];
-  by?: readonly string[];
+  approved_by: readonly string[];
+  by: readonly string[];
   digest?: string;
-  effects?: readonly EffectAhead[];
+  effects: readonly EffectAhead[];
   expires?: string;
   kind: WaitingKind;
   not_by?: string;
@@ -1126,16 +1266,24 @@ export interface WaitingFor {
 }
 
 export interface WaitingItem {
-  by?: readonly string[];
+  alike?: number;
+  by: readonly string[];
+  can_undo?: number;
   expires?: string;
   goal?: string;
-  kind: string;
+  irreversible?: number;
+  kind: WaitingKind;
+  label?: string;
   may_answer: boolean;
+  name?: string;
   project?: ProjectView | null;
+  refused?: number;
   run: string;
   since?: string;
   step: string;
   text?: string;
+  title?: string;
+  why?: string;
   workflow: string;
 }
 
@@ -1145,13 +1293,21 @@ export interface WhoAsks {
   channel: string;
   expires?: string;
   person: string;
+  project?: string;
 }
 
-export type Why = "agent" | "approval" | "breaker" | "decision" | "limit" | "retry" | "step" | "time";
+export type Why = "agent" | "approval" | "breaker" | "decision" | "limit" | "node" | "retry" | "step" | "time";
+
+export type WhyKind = "agent" | "approval" | "cancelled" | "decision" | "failed" | "paused" | "skipped" | "undo" | "undo_failed" | "unknown";
 
 export interface WhyLine {
+  kind: WhyKind;
+  lead: string;
   n?: number;
-  text: string;
+  note?: string;
+  step?: string;
+  until?: string;
+  words?: string;
 }
 
 export interface WitnessView {
@@ -1177,30 +1333,30 @@ export interface WorkflowSummary {
   id: string;
   name: string;
   runs?: number;
-  shadows?: readonly string[];
+  shadows: readonly string[];
   source?: string;
   steps: number;
-  tags?: readonly string[];
+  tags: readonly string[];
   version?: string;
 }
 
 export interface WorkflowView {
   category?: string;
-  clarify?: readonly string[];
+  clarify: readonly string[];
   command?: string;
   definition?: Readonly<Record<string, any>>;
   description?: string;
   file?: string;
-  findings?: readonly Finding[];
+  findings: readonly Finding[];
   graph?: Graph | null;
-  guidance?: readonly string[];
+  guidance: readonly string[];
   id: string;
   inputs?: Readonly<Record<string, any>>;
   license?: string;
   name: string;
-  preconditions?: readonly string[];
-  runs?: readonly RunSummary[];
+  preconditions: readonly string[];
+  runs: readonly RunLine[];
   source?: string;
-  tags?: readonly string[];
+  tags: readonly string[];
   version?: string;
 }

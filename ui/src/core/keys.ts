@@ -15,12 +15,13 @@ const SEQUENCE_MS = 1_200;
 export const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
 export const mod = isMac ? '⌘' : 'Ctrl';
 
-/** Bind keys while a component is shown; the newest layer is asked first. `g h` is a sequence, `mod+k` a chord. */
-export function useKeys(bindings: Record<string, Handler>): void {
+/** Bind keys while a component is shown; the newest layer is asked first, that of the frame last. `g h` is a sequence, `mod+k` a chord. */
+export function useKeys(bindings: Record<string, Handler>, isFrame = false): void {
   const layer = useRef(bindings);
   layer.current = bindings;
   useEffect(() => {
-    layers.push(layer);
+    if (isFrame) layers.unshift(layer);
+    else layers.push(layer);
     return () => {
       layers.splice(layers.indexOf(layer), 1);
     };
@@ -46,6 +47,7 @@ export function listenForKeys(): void {
     const always = pressed.startsWith('mod+') || pressed === 'Escape';
     const isInDialog = !!document.querySelector('dialog[open]');
     if (isInDialog && pressed === 'Escape') return; // the dialog closes itself
+    if (pressed === 'Escape' && inField(event.target)) return (event.target as HTMLElement).blur();
     if (!always && (isInDialog || inField(event.target) || keysOn.value === 'off')) return;
     const sequence = first && event.timeStamp - firstAt < SEQUENCE_MS ? `${first} ${pressed}` : '';
     first = pressed === 'g' ? 'g' : '';

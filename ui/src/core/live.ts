@@ -4,11 +4,6 @@
  * So the page can't fold an event differently from the engine. */
 import { store } from './store';
 
-export interface Heard {
-  id: string;
-  run: string;
-  kind: string;
-}
 /** What a reader wants to hear of: some runs, some kinds, or everything. */
 export interface Wanted {
   run?: string;
@@ -27,10 +22,10 @@ const CHANNEL = 'handrail.live';
 export const isLive = store(true);
 /** When the feed was last heard. */
 export const heardAt = store(Date.now());
-export const lastEvent = store<Heard | null>(null);
 
-/** Lists of the whole store follow a burst more slowly than the run that is looked at. */
+/** Lists of the whole store follow a burst more slowly than the run that is looked at, and after it. */
 const GAP_MS = { all: 500, run: 50 };
+const AFTER_MS = 120;
 interface Reader {
   wanted: Wanted;
   changed: () => void;
@@ -38,8 +33,9 @@ interface Reader {
   timer: number;
 }
 const readers = new Set<Reader>();
-let waiting: Heard[] = [];
-let frame = 0;
+/** What the feed brought since the readers were last called, as it came: hundreds of events can come in one piece. */
+let waiting: string[] = [];
+let flushing = 0;
 
 export function watchEvents(wanted: Wanted, changed: () => void): () => void {
   const reader = { wanted, changed, last: 0, timer: 0 };
@@ -50,24 +46,45 @@ export function watchEvents(wanted: Wanted, changed: () => void): () => void {
   };
 }
 
-function tell(heard: Heard): void {
-  waiting.push(heard);
-  lastEvent.set(heard);
-  // A hidden page draws no frames, but its title counts what waits.
-  if (!frame) frame = document.hidden ? window.setTimeout(flush, 250) : requestAnimationFrame(flush);
+/** Gather what comes in one piece; readers are called once for all of it. */
+function tell(data: string): void {
+  waiting.push(data);
+  flushing ||= window.setTimeout(flush);
 }
 
 function flush(): void {
-  frame = 0;
-  const burst = waiting;
+  flushing = 0;
+  alive();
+  const runs = runsOf(waiting);
   waiting = [];
+  if (!runs.size) return;
+  if (leads) channel?.postMessage({ heard: [...runs], id: lastId } satisfies Message);
+  call(runs);
+}
+
+/** The runs that events are about; '' for what is about none. */
+function runsOf(events: readonly string[]): Set<string> {
+  const runs = new Set<string>();
+  for (const data of events) {
+    try {
+      const event = JSON.parse(data) as { run?: string; kind?: string };
+      if (event.kind) runs.add(event.run ?? '');
+    } catch {
+      continue; // not an event of ours
+    }
+  }
+  return runs;
+}
+
+function call(runs: ReadonlySet<string>): void {
+  const looked = [...readers].some((reader) => runs.has(reader.wanted.run ?? '?'));
   for (const reader of [...readers]) {
-    const concerns = reader.wanted.all || burst.some((one) => one.run === reader.wanted.run);
-    if (concerns) notify(reader);
+    if (reader.wanted.all) notify(reader, looked ? AFTER_MS : 0);
+    else if (runs.has(reader.wanted.run ?? '?')) notify(reader);
   }
 }
 
-function notify(reader: Reader): void {
+function notify(reader: Reader, after = 0): void {
   if (reader.timer) return;
   const due = reader.last + (reader.wanted.all ? GAP_MS.all : GAP_MS.run) - performance.now();
   const fire = (): void => {
@@ -75,11 +92,11 @@ function notify(reader: Reader): void {
     reader.last = performance.now();
     reader.changed();
   };
-  if (due <= 0) fire();
-  else reader.timer = window.setTimeout(fire, due);
+  if (due <= 0 && !after) fire();
+  else reader.timer = window.setTimeout(fire, Math.max(due, after));
 }
 
-type Message = { heard: Heard } | { live: boolean } | { beat: true } | { retry: true };
+type Message = { heard: string[]; id: string } | { live: boolean } | { beat: true } | { retry: true };
 
 let channel: BroadcastChannel | null = null;
 let source: EventSource | null = null;
@@ -93,6 +110,8 @@ export function startLive(): void {
   channel = 'BroadcastChannel' in window ? new BroadcastChannel(CHANNEL) : null;
   channel?.addEventListener('message', (event: MessageEvent<Message>) => take(event.data));
   watchSilence();
+  // What the page brought is as old as the page; another tab's feed may have told the others of what came since.
+  setTimeout(() => leads || [...readers].forEach((reader) => notify(reader)), FIRST_READ_MS);
   if (channel && navigator.locks) {
     // The lock is held until the tab is closed; then the next tab in line leads.
     void navigator.locks.request(CHANNEL, () => {
@@ -111,8 +130,8 @@ function take(message: Message): void {
   }
   alive();
   if ('heard' in message) {
-    lastId = message.heard.id;
-    tell(message.heard);
+    lastId = message.id;
+    call(new Set(message.heard));
   } else if ('live' in message) {
     isLive.set(message.live);
   }
@@ -150,18 +169,8 @@ function connect(): void {
 }
 
 function hear(event: MessageEvent<string>): void {
-  alive();
   if (event.lastEventId) lastId = event.lastEventId;
-  let data: Partial<Heard> = {};
-  try {
-    data = JSON.parse(event.data) as Partial<Heard>;
-  } catch {
-    return; // not an event of ours
-  }
-  if (!data.kind) return;
-  const heard = { id: lastId, run: data.run ?? '', kind: data.kind };
-  channel?.postMessage({ heard } satisfies Message);
-  tell(heard);
+  tell(event.data);
 }
 
 function beat(event: MessageEvent<string>): void {

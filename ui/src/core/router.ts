@@ -1,4 +1,5 @@
 /** Where the reader is. Every page, tab, step, entry and filter is a URL; the address is the only state of a view. */
+import { carried, enter } from './project';
 import { store, useStore } from './store';
 
 export interface Place {
@@ -21,14 +22,22 @@ function decodePath(path: string): string {
 export const place = store<Place>(read());
 export const usePlace = (): Place => useStore(place);
 
-addEventListener('popstate', () => place.set(read()));
+addEventListener('popstate', arrive);
+
+function arrive(): void {
+  const next = read();
+  enter(next.query.get('project'));
+  place.set(next);
+}
 
 /** Go to a URL of the console; `replace` for what should not be a step back (filters while typing). */
 export function go(url: string, replace = false): void {
   const next = new URL(url, location.href);
+  enter(next.searchParams.get('project'));
+  carried(next);
   if (next.href !== location.href) history[replace ? 'replaceState' : 'pushState'](null, '', next);
   const samePath = decodePath(next.pathname) === place.value.path;
-  place.set(read());
+  arrive();
   if (!samePath && !replace) scrollTo(0, 0);
 }
 
@@ -47,12 +56,23 @@ export function withQuery(changes: Record<string, string | undefined>, path = lo
 export function followLinks(): void {
   document.addEventListener('click', (event) => {
     if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
-    const link = (event.target as Element | null)?.closest?.('a');
-    if (!link || link.target || link.hasAttribute('download') || link.origin !== location.origin) return;
-    if (link.pathname.startsWith('/api/') || link.pathname.endsWith('.json')) return;
+    const link = ownLink(event);
+    if (!link) return;
     event.preventDefault();
     go(link.href);
   });
+  // Before the browser opens or copies it by itself.
+  document.addEventListener('pointerdown', ownLink);
+}
+
+/** The link to a page of ours that was clicked, with the project that the console is in now. */
+function ownLink(event: Event): HTMLAnchorElement | null {
+  const link = (event.target as Element | null)?.closest?.('a');
+  if (!link || link.target || link.hasAttribute('download') || link.origin !== location.origin) return null;
+  if (link.pathname.startsWith('/api/') || link.pathname.endsWith('.json')) return null;
+  const written = (link.dataset.to = link.dataset.to === undefined || link.dataset.by !== link.href ? link.href : link.dataset.to);
+  link.dataset.by = link.href = carried(new URL(written)).href;
+  return link;
 }
 
 /** Match `/runs/:run/steps/*path`; the values are decoded. */

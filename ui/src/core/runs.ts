@@ -1,40 +1,24 @@
 /** What a run is called and what it says in one line, from what the API gives. */
-import { clock, count, duration, instant, spaced } from './words';
+import { clock, count, duration, instant, roughly } from './words';
 import type { Look } from '../states';
 import { runLook } from '../states';
-import type { RunSummary, RunView } from './contract';
+import type { RunLine } from './contract';
 
-type Named = { run: string; workflow: string; goal?: string; name?: string; label?: string; title?: string };
-
-/** `Ship a release 2.4.0`: the name of its workflow, and the input or goal that tells it from the others. */
-export function runName(one: Named): string {
-  if (one.title) return one.title;
+/** `Ship a release 2.4.0`: what it is for, or the name of its workflow and the input that tells it from the others. */
+export function runName(one: { workflow: string; goal?: string; name?: string; label?: string }): string {
   if (one.goal) return one.goal;
-  const name = one.name || titled(one.workflow);
-  const label = one.label;
-  if (!label) return name;
-  return label.toLowerCase().startsWith(name.toLowerCase()) ? label : `${name} ${label}`;
+  const id = workflowId(one.workflow);
+  const name = one.name && one.name !== id ? one.name : titled(id);
+  if (!one.label) return name;
+  return one.label.toLowerCase().startsWith(name.toLowerCase()) ? one.label : `${name} ${one.label}`;
 }
 
-/** What the library calls its workflows, by id; lists of runs only have the id. */
-export const workflowNames = new Map<string, string>();
+export const workflowId = (workflow: string): string => workflow.replace(/@.*$/, '');
 
-/** `ship-release@1.2.0` read as words: Ship release. */
+/** `ship-release` read as words: Ship release. */
 export function titled(workflow: string): string {
-  const known = workflowNames.get(workflow.replace(/@.*$/, ''));
-  if (known) return known;
-  const words = workflow.replace(/@.*$/, '').replace(/^.*\//, '').replace(/[-_]+/g, ' ').trim();
+  const words = workflowId(workflow).replace(/^.*\//, '').replace(/[-_]+/g, ' ').trim();
   return words ? words.charAt(0).toUpperCase() + words.slice(1) : workflow;
-}
-
-/** The input that tells this run from others of its workflow: the first short one. */
-export function labelOf(view: RunView | undefined): string {
-  const given = (view as { label?: string } | undefined)?.label;
-  if (given) return given;
-  for (const value of Object.values(view?.inputs ?? {})) {
-    if (typeof value === 'string' && value && value.length <= 40 && !value.includes('\n')) return value;
-  }
-  return '';
 }
 
 export const waitingKind = (one: { waiting_for?: readonly { kind: string }[] | null }): string | undefined => one.waiting_for?.[0]?.kind;
@@ -50,12 +34,11 @@ export function took(one: { started?: string; ended?: string }, now = Date.now()
   return duration(Math.max(0, to - from));
 }
 
-/** One line that says why a run is where it is. */
-export function whyOf(one: RunSummary & { why?: string; now?: string; reason?: string; starter?: string }): string {
-  if (one.why) return one.why;
-  const waits = one.waiting_for?.[0];
-  if (waits) return [waits.step && `“${spaced(waits.step)}”`, waits.text].filter(Boolean).join(': ');
-  if (one.now) return `now: ${one.now}`;
-  if (one.exceptions) return count(one.exceptions, 'exception');
-  return one.ended ? `ended ${clock(one.ended, false)}` : '';
+/** How long it will still take, once five steps are done; a run that waits takes as long as somebody lets it. */
+export function leftWords(one: { status: string; started?: string; done: number }, total: number, now: number): string {
+  if (one.status !== 'running' || one.done < 5 || total <= one.done) return '';
+  return `about ${roughly(((now - instant(one.started)) / one.done) * (total - one.done))} left`;
 }
+
+/** One line that says why a run is where it is. */
+export const whyOf = (one: RunLine): string => one.why || (one.exceptions ? count(one.exceptions, 'exception') : one.ended ? `ended ${clock(one.ended, false)}` : '');

@@ -21,6 +21,7 @@ const RUN: readonly (readonly [string, readonly string[]])[] = [
   ['Undo…', ['u']],
   ['Pause or resume…', ['p']],
   ['Previous, next try', ['[', ']']],
+  ['Back, forward in time', [',', ';']],
   ['Copy link to this step or entry', ['y']],
 ];
 
@@ -34,7 +35,7 @@ export function KeysDialog(): JSX.Element {
         </div>
         <div class="cols">
           <div>
-            <h3>Anywhere</h3>
+            <h2>Anywhere</h2>
             <ul>
               <Line word="Search, go, do" keys={[`${mod} K`]} />
               {PLACES.map((place) => (
@@ -46,13 +47,13 @@ export function KeysDialog(): JSX.Element {
             </ul>
           </div>
           <div>
-            <h3>Lists and graphs</h3>
+            <h2>Lists and graphs</h2>
             <ul>
               {LISTS.map(([word, keys]) => (
                 <Line key={word} word={word} keys={keys} />
               ))}
             </ul>
-            <h3>Run</h3>
+            <h2>Run</h2>
             <ul>
               {RUN.map(([word, keys]) => (
                 <Line key={word} word={word} keys={keys} />

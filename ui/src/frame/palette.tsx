@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { read, useRead } from '../core/api';
 import type { EventPage, LibraryPage, RunPage } from '../core/contract';
 import { mod } from '../core/keys';
+import { opened, project } from '../core/project';
 import { go } from '../core/router';
 import { lookOf, runHref, runName } from '../core/runs';
 import { toggleTheme } from '../core/theme';
@@ -156,6 +157,9 @@ function fromMemory(text: string, runs: RunPage | undefined, library: LibraryPag
   if (kind === '') {
     for (const flow of library?.workflows ?? []) {
       if (words && fits(`${flow.name} ${flow.id} ${flow.category ?? ''}`, words)) found.push({ group: 'Workflows', id: `flow ${flow.id}`, icon: 'library', word: flow.name, note: flow.id, href: `/library/${flow.id}` });
+    }
+    for (const one of opened.value) {
+      if (one.id !== project.value && fits(`project ${one.name}`, words)) found.push({ group: 'Projects', id: one.id, icon: 'project', word: one.name, note: one.folder, href: `/?project=${one.id}` });
     }
     for (const place of PLACES) {
       if (fits(place.word, words)) found.push({ group: 'Go to', id: place.href, icon: place.icon, word: place.word, href: place.href, keys: `g ${place.key}` });

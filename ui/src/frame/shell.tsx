@@ -2,9 +2,11 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { store, useStore } from '../core/store';
-import { clock } from '../core/words';
+import { capital, clock } from '../core/words';
 import { heardAt, isLive, tryNow } from '../core/live';
-import { Refused } from '../core/api';
+import { opened, project } from '../core/project';
+import { isOut, Refused, useRead } from '../core/api';
+import type { AboutServer } from '../core/contract';
 import { Button, Bones, Empty } from '../kit/kit';
 import { Icon } from '../kit/icons';
 
@@ -27,6 +29,8 @@ interface ShellProps {
 export function Shell({ crumbs, title, actions, json, flush, children }: ShellProps): JSX.Element {
   const waiting = useStore(waitingForMe);
   const live = useStore(isLive);
+  const projects = useStore(opened);
+  const out = useStore(isOut);
   useTitle(title, waiting);
   const twin = json ?? twinOf(location.pathname, location.search);
   return (
@@ -50,6 +54,7 @@ export function Shell({ crumbs, title, actions, json, flush, children }: ShellPr
           </ol>
         </nav>
         {actions}
+        {projects.length > 1 ? <span class="phone cut">{projects.find((one) => one.id === project.value)?.name}</span> : null}
         <span class={`phone c-${live ? 'ok' : 'wait'}`}>
           <Icon name={live ? 'dot' : 'warning'} size={live ? 10 : 14} />
           {live ? 'Live' : 'Not live'}
@@ -60,7 +65,8 @@ export function Shell({ crumbs, title, actions, json, flush, children }: ShellPr
           </a>
         ) : null}
       </header>
-      {live ? null : <NotLive />}
+      {live || out ? null : <NotLive />}
+      {out ? null : <Restart />}
       <main class={`page${flush ? ' flush' : ''}`} id="page" tabIndex={-1}>
         {children}
       </main>
@@ -69,13 +75,15 @@ export function Shell({ crumbs, title, actions, json, flush, children }: ShellPr
 }
 
 /** Names in the address that only say how a page shows its answer. */
-const SHOWN_ONLY = ['view', 'show', 'find', 'tab', 'only', 'try'];
+const SHOWN_ONLY = ['view', 'show', 'find', 'tab', 'only', 'try', 'like'];
 
 /** The address of the answer that a page shows: its own, with `.json`. */
 function twinOf(path: string, search: string): string {
   const query = new URLSearchParams(search);
   for (const name of SHOWN_ONLY) query.delete(name);
   if (/^\/(library|plans)\/./.test(path)) query.delete('q');
+  if (/\/values$/.test(path) && !query.get('a')) return '';
+  if (/\/(journal|values|definition|compare|do)\b/.test(path)) query.delete('at');
   const text = query.toString();
   return `${path === '/' ? '/index' : path.replace(/\/start$/, '')}.json${text ? `?${text}` : ''}`;
 }
@@ -94,6 +102,22 @@ function NotLive(): JSX.Element {
       </Button>
     </div>
   );
+}
+
+/** That this server works with a configuration that has changed since; looked at again when the reader comes back. */
+function Restart(): JSX.Element | null {
+  const about = useRead<AboutServer>('/about');
+  useEffect(() => {
+    addEventListener('focus', about.again);
+    return () => removeEventListener('focus', about.again);
+  }, []);
+  const words = about.data?.restart;
+  return words ? (
+    <div class="banner" role="status">
+      <Icon name="warning" tone="wait" />
+      <p class="grow">{capital(words)}.</p>
+    </div>
+  ) : null;
 }
 
 function useTitle(title: string, waiting: number): void {
@@ -123,7 +147,7 @@ export function NoAnswer({ loading, error, again, rows, whole = true }: AnswerPr
   if (error.status === 401) {
     return (
       <Empty whole icon="lock" title="This page needs its key">
-        Open the link that <code>handrail serve</code> printed; it carries the key to this page.
+        Open the link that <code>handrail serve</code> printed; it carries the key to this page. It works once: <code>handrail open</code> gives a new one.
       </Empty>
     );
   }

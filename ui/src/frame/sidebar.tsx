@@ -2,49 +2,44 @@
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { useRead } from '../core/api';
-import type { AboutServer, ApprovalPage, ClientList, Home, LibraryPage, RunPage } from '../core/contract';
+import type { AboutServer, ClientList, Home, ProjectList } from '../core/contract';
 import { mod } from '../core/keys';
 import { isLive } from '../core/live';
-import { lookOf, runHref, runName, workflowNames } from '../core/runs';
+import { opened, project } from '../core/project';
+import { go } from '../core/router';
+import { lookOf, runHref, runName } from '../core/runs';
 import { useStore } from '../core/store';
 import { toggleTheme } from '../core/theme';
-import { actor, number } from '../core/words';
+import { actor, count, number } from '../core/words';
 import { Icon, Mark } from '../kit/icons';
-import { Menu, StateIcon } from '../kit/kit';
+import { Menu, StateIcon, Time } from '../kit/kit';
 import type { Place } from '../routes';
 import { PLACES } from './places';
 import { overlay, waitingForMe } from './shell';
 
-const OPEN = '/runs?state=running&state=waiting&state=paused&state=compensating&limit=12';
+const OPEN_MAX = 12;
 
-const LIBRARY = '/library?limit=100';
-
-export function useCounts(): { home: number; approvals: number } {
+export function useCounts(): { home: number; elsewhere: number; approvals: number } {
   const home = useRead<Home>('/home', { all: true }).data;
-  const approvals = useRead<ApprovalPage>('/approvals', { all: true }).data;
-  const waiting = home?.waiting_for_me?.length ?? 0;
-  useEffect(() => waitingForMe.set(waiting), [waiting]);
-  return { home: waiting, approvals: approvals?.approvals?.filter((one) => one.may_answer).length ?? 0 };
+  const mine = home?.waiting_for_me ?? [];
+  const elsewhere = home?.elsewhere ?? 0;
+  useEffect(() => waitingForMe.set(mine.length + elsewhere), [mine.length, elsewhere]);
+  return { home: mine.length, elsewhere, approvals: mine.filter((one) => one.kind === 'approval').length };
 }
 
 export function Sidebar({ at, counts }: { at: Place | undefined; counts: Record<string, number> }): JSX.Element {
-  const open = useRead<RunPage>(OPEN, { all: true }).data?.runs ?? [];
-  const about = useRead<AboutServer>('/about').data;
-  for (const flow of useRead<LibraryPage>(LIBRARY).data?.workflows ?? []) workflowNames.set(flow.id, flow.name);
+  const open = (useRead<Home>('/home', { all: true }).data?.open ?? []).slice(0, OPEN_MAX);
+  const about = useRead<AboutServer>('/about', { all: true }).data;
   return (
     <aside class="side" aria-label="Sidebar">
       <a class="brand" href="/">
         <Mark />
         <b>handrail</b>
-        {about?.project?.name ? (
-          <span class="project cut" title={about.project.folder}>
-            {about.project.name}
-          </span>
-        ) : null}
       </a>
+      <ProjectSwitch waiting={counts.elsewhere ?? 0} />
       <button class="find" type="button" title="Search or go to…" onClick={() => overlay.set('palette')}>
         <Icon name="search" />
-        <span>Search or go to…</span>
+        <span class="cut">Search or go to…</span>
         <kbd aria-hidden>{mod === '⌘' ? '⌘K' : 'Ctrl K'}</kbd>
       </button>
       <nav aria-label="Places">
@@ -73,13 +68,45 @@ export function Sidebar({ at, counts }: { at: Place | undefined; counts: Record<
   );
 }
 
-function progressOf(run: { done: number; total?: number; progress?: { done: number; total: number; known_total?: number } }): string {
-  const total = run.progress?.known_total ?? run.progress?.total ?? run.total;
-  return total ? `${number(run.progress?.done ?? run.done)}/${number(total)}` : number(run.done);
+/** Which project this is; with several open, the way to the others. */
+function ProjectSwitch({ waiting }: { waiting: number }): JSX.Element | null {
+  const list = useRead<ProjectList>('/projects');
+  const here = useStore(project);
+  const open = list.data?.projects.filter((one) => one.is_open || one.id === here) ?? [];
+  useEffect(() => {
+    opened.set(open);
+    if (open.length > 1) go(location.href, true); // the address now says which one it is
+  }, [list.data, here]);
+  useEffect(() => {
+    addEventListener('focus', list.again); // another one may have been opened meanwhile
+    return () => removeEventListener('focus', list.again);
+  }, []);
+  const current = open.find((one) => one.id === here);
+  if (!current) return null;
+  const named = (one: (typeof open)[number]): string => (open.some((other) => other.name === one.name && other !== one) ? `${one.name}, ${one.folder ?? ''}` : one.name);
+  return (
+    <div class="project" title={current.folder}>
+      <Icon name="project" />
+      {open.length < 2 ? (
+        <span class="cut">{current.name}</span>
+      ) : (
+        <select aria-label="Project" value={here} onChange={(event) => go(`/?project=${event.currentTarget.value}`)}>
+          {open.map((one) => (
+            <option key={one.id} value={one.id}>
+              {named(one)}
+            </option>
+          ))}
+        </select>
+      )}
+      {waiting ? <Badge value={waiting} title="Waiting for you in other projects" /> : null}
+    </div>
+  );
 }
 
-const Badge = ({ value }: { value: number }): JSX.Element => (
-  <span class="badge">
+const progressOf = (run: { done: number; total?: number }): string => (run.total ? `${number(run.done)}/${number(run.total)}` : number(run.done));
+
+const Badge = ({ value, title }: { value: number; title?: string }): JSX.Element => (
+  <span class="badge" title={title}>
     {number(value)}
     <span class="sr"> waiting</span>
   </span>
@@ -100,12 +127,12 @@ function Trust({ about }: { about: AboutServer | undefined }): JSX.Element {
       <a href="/settings/clients">
         <Icon name="robot" tone={agent?.connected ? 'ok' : '3'} />
         <span class="cut">{agent ? actor(agent.name) : 'No agent'}</span>
-        <span class="num">{agent?.connected ? 'connected' : agent ? 'not connected' : ''}</span>
+        <span class="num">{agent?.connected ? 'connected' : agent?.heard ? <Time at={agent.heard} /> : ''}</span>
       </a>
       <a href="/proof">
         <Icon name="shield" tone="2" />
         <span>Journal</span>
-        <span class="num">{events === undefined ? '' : `${number(events)} events`}</span>
+        <span class="num">{events === undefined ? '' : count(events, 'event')}</span>
       </a>
       <div>
         <span class="avatar" aria-hidden>

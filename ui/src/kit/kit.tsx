@@ -1,6 +1,7 @@
 /** The small parts that every page is made of. */
 import { Component, type ComponentChildren, type JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { command as inProject } from '../core/project';
 import { store, useStore } from '../core/store';
 import { exact, when } from '../core/words';
 import type { Look } from '../states';
@@ -88,7 +89,8 @@ export function Copy({ text, label = 'Copy' }: { text: string; label?: string })
 }
 
 /** The same thing as a command, to copy. */
-export function Twin({ command, label = 'Copy command' }: { command: string; label?: string }): JSX.Element {
+export function Twin({ command: words, label = 'Copy command' }: { command: string; label?: string }): JSX.Element {
+  const command = inProject(words);
   return (
     <div class="twin">
       <code title={command}>{command}</code>

@@ -2,9 +2,10 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { newKey, Refused, useRead, write } from '../core/api';
-import type { ApprovalPage, ApprovalView, Done, EffectAhead, EventView } from '../core/contract';
+import type { AnsweredView, ApprovalPage, ApprovalView, Done, EventView } from '../core/contract';
 import { mod, useKeys } from '../core/keys';
 import { isLive } from '../core/live';
+import { enter } from '../core/project';
 import { enc, go } from '../core/router';
 import { runName } from '../core/runs';
 import { useStore } from '../core/store';
@@ -12,12 +13,12 @@ import { actor, clock, count, listed, number, shell, short, when } from '../core
 import { NoAnswer, Shell } from '../frame/shell';
 import { Fields, filled, type Schema } from '../kit/form';
 import { Icon } from '../kit/icons';
-import { Button, Empty, Pill, StateIcon, Time, Twin, toast } from '../kit/kit';
+import { Bones, Button, Empty, Pill, StateIcon, Time, Twin, toast } from '../kit/kit';
 import type { PageProps } from '../routes';
 import { WAITING } from '../states';
+import { Effects } from './effects';
 import { NotDone } from './run/do';
-import { lookOfStep, titleOf } from './run/model';
-import { callShort } from './run/panel';
+import { lookOfStep } from './run/model';
 
 const hrefOf = (one: { run: string; step: string }): string => `/approvals/${enc(one.run)}/${enc(one.step)}`;
 
@@ -73,7 +74,7 @@ export function ApprovalsPage({ params }: PageProps): JSX.Element {
           </div>
           <div class="split-main">
             {isChosen ? (
-              <Approval key={`${params.run} ${params.step}`} run={params.run!} step={params.step!} digest={all.find((one) => one.run === params.run && one.step === params.step)?.digest ?? ''} />
+              <Approval key={`${params.run} ${params.step}`} run={params.run!} step={params.step!} digest={all.find((one) => one.run === params.run && one.step === params.step)?.digest ?? ''} answer={list.data.answered?.find((one) => one.run === params.run && one.step === params.step)} />
             ) : (
               <Empty icon="completed" tone="ok" title="No pending approvals">
                 When a run asks a person, the question stands here. You can close this page: runs go on without it.
@@ -105,16 +106,19 @@ function Pick({ one, chosen }: { one: ApprovalView; chosen: boolean }): JSX.Elem
   );
 }
 
-function Answered({ one }: { one: EventView }): JSX.Element {
+const answerOf = (one: EventView): string => `${actor(one.actor)} ${one.kind === 'approval_given' ? 'approved' : one.kind === 'approval_overridden' ? 'went past it' : 'rejected'}`;
+
+function Answered({ one }: { one: AnsweredView }): JSX.Element {
   const isYes = one.kind === 'approval_given';
   const data = (one.data ?? {}) as Record<string, unknown>;
   return (
     <a class="pick" href={`/runs/${enc(one.run)}/journal/${one.n}`}>
       <Icon name={isYes ? 'approvals' : 'failed'} tone={isYes ? 'ok' : 'bad'} />
       <div class="grow">
-        <p>{data.text ? String(data.text) : `“${one.step}” of ${one.run}`}</p>
+        <p>{one.text || `“${one.step}” of ${one.run}`}</p>
         <p class="meta">
-          {actor(one.actor)} {isYes ? 'approved' : one.kind === 'approval_overridden' ? 'went past it' : 'rejected'}, {clock(one.at, false)}
+          {one.name ? `${[one.name, one.label].filter(Boolean).join(' ')} · ` : ''}
+          {answerOf(one)}, {clock(one.at, false)}
           {data.reason ? ` · “${String(data.reason)}”` : ''}
         </p>
       </div>
@@ -123,10 +127,18 @@ function Answered({ one }: { one: EventView }): JSX.Element {
 }
 
 /** `digest` is of the question in the list of those that wait; empty if it is not one of them. */
-function Approval({ run, step, digest }: { run: string; step: string; digest: string }): JSX.Element {
-  const given = useRead<ApprovalView>(digest ? `/approvals/${enc(run)}/${enc(step)}` : null);
+function Approval({ run, step, digest, answer }: { run: string; step: string; digest: string; answer: EventView | undefined }): JSX.Element {
+  const given = useRead<ApprovalView>(`/approvals/${enc(run)}/${enc(step)}`);
   const data = given.data;
-  useEffect(() => given.again(), [digest]);
+  const home = data?.project;
+  useEffect(() => {
+    if (!digest && !home?.hint) enter(home?.id); // it waits in another project: the list of that one has it
+  }, [digest, home?.id]);
+  const known = useRef(digest);
+  useEffect(() => {
+    if (known.current !== digest) given.again();
+    known.current = digest;
+  }, [digest]);
   /** What the reader saw first: if the server's question changes, the card says so and asks again. */
   const seen = useRef('');
   const [changed, setChanged] = useState('');
@@ -135,10 +147,19 @@ function Approval({ run, step, digest }: { run: string; step: string; digest: st
     if (!seen.current) seen.current = data.digest;
     else if (seen.current !== data.digest) setChanged(data.digest);
   }, [data?.digest]);
+  if (!digest && !given.error) {
+    return home?.hint ? (
+      <Empty icon="project" title={`It belongs to ${home.name}`}>
+        {home.hint}
+      </Empty>
+    ) : (
+      <Bones />
+    );
+  }
   if (!digest) {
     return (
-      <Empty icon="approvals" title="This question is not open" actions={<Button href={`/runs/${enc(run)}/journal?show=decisions`}>See who answered</Button>}>
-        Somebody has answered it, it has expired, or the run has moved on.
+      <Empty icon="approvals" title={answer ? `${answerOf(answer)} ${clock(answer.at)}` : 'This question is not open'} actions={<Button href={`/runs/${enc(run)}/journal${answer ? `/${answer.n}` : '?show=decisions'}`}>See the journal</Button>}>
+        {answer ? `“${String(answer.data?.reason ?? '')}” Your own answer is not needed any more.` : 'It has expired, or the run has moved on.'}
       </Empty>
     );
   }
@@ -167,7 +188,7 @@ function Approval({ run, step, digest }: { run: string; step: string; digest: st
         {(data.approvals ?? 1) > 1 ? ` · ${number(data.approved_by?.length ?? 0)} of ${count(data.approvals!, 'person', 'people')} have said yes${data.approved_by?.length ? `: ${listed(data.approved_by.map(actor))}` : ''}` : ''}
       </p>
       <h2>What a yes lets happen</h2>
-      <Effects effects={data.effects ?? []} unshown={data.unshown ?? 0} />
+      <Effects asked={data} />
       {data.done?.length ? (
         <>
           <h2>What is already done</h2>
@@ -176,7 +197,7 @@ function Approval({ run, step, digest }: { run: string; step: string; digest: st
               <a class="labelled" key={one.id} href={`/runs/${enc(run)}/steps/${enc(one.id)}`}>
                 <StateIcon look={lookOfStep(one)} size={14} named />
                 <span>
-                  {titleOf(one)}
+                  {one.title}
                   {(one.attempts ?? 0) > 1 ? <span class="c-wait"> ({one.attempts} tries)</span> : null}
                 </span>
               </a>
@@ -214,42 +235,6 @@ function Approval({ run, step, digest }: { run: string; step: string; digest: st
       {data.may_answer ? <Answer run={run} step={step} data={data} blocked={!!changed} again={given.again} /> : <MayNot data={data} />}
     </article>
   );
-}
-
-function Effects({ effects, unshown }: { effects: readonly EffectAhead[]; unshown: number }): JSX.Element {
-  if (!effects.length) return <p class="c-2">No step with an effect follows it directly.</p>;
-  return (
-    <div class="card">
-      {effects.map((one) => {
-        const isSafe = one.effect === 'none';
-        const canUndo = isSafe || one.has_undo || one.effect === 'reversible';
-        const isFinal = one.effect === 'irreversible' || !canUndo;
-        return (
-          <div class="line effect-row" key={one.step}>
-            <Icon name={isFinal ? 'warning' : isSafe ? 'dot' : 'undo'} tone={isFinal ? 'bad' : isSafe ? 'off' : 'undo'} size={isSafe ? 10 : 16} />
-            <div>
-              <p class="title">{one.title || one.step}</p>
-              <code class="c-2" title={one.args}>
-                {callOf(one)}
-              </code>
-              {one.when ? <p class="meta">only if {one.when}</p> : null}
-            </div>
-            <span class={isFinal ? 'c-bad' : isSafe ? 'c-3' : 'c-undo'}>{isFinal ? 'Cannot be undone' : isSafe ? 'No effect' : 'Can be undone'}</span>
-          </div>
-        );
-      })}
-      {unshown ? <p class="line meta pad">and {count(unshown, 'more step', 'more steps')}</p> : null}
-    </div>
-  );
-}
-
-/** The call as a person reads it; the whole of it stands in the title. */
-function callOf(one: EffectAhead): string {
-  try {
-    return callShort(one.tool ?? '', JSON.parse(one.args ?? ''));
-  } catch {
-    return [one.tool, one.args].filter(Boolean).join(' '); // shortened text is no longer JSON
-  }
 }
 
 function MayNot({ data }: { data: ApprovalView }): JSX.Element {

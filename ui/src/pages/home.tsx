@@ -2,22 +2,20 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useRead } from '../core/api';
-import type { Home, RunSummary, RunView, WaitingItem } from '../core/contract';
+import type { Home, RunLine, WaitingItem } from '../core/contract';
 import { useKeys } from '../core/keys';
 import { isLive } from '../core/live';
 import { enc, go } from '../core/router';
-import { labelOf, lookOf, runHref, runName, took, whyOf } from '../core/runs';
+import { leftWords, lookOf, runHref, runName, took, whyOf } from '../core/runs';
 import { useStore } from '../core/store';
-import { actor, clock, count, instant, listed, number, said, spaced, when } from '../core/words';
+import { actor, clock, count, instant, listed, number, spaced, when } from '../core/words';
 import { NoAnswer, Shell } from '../frame/shell';
+import { NewChip, useHeld } from '../kit/held';
 import { Icon } from '../kit/icons';
 import { Bar, Button, Empty, Kbd, Pill, StateIcon, Time, copyText } from '../kit/kit';
 import { useNow } from '../kit/now';
 import type { PageProps } from '../routes';
 import { RUN, WAITING, type Look } from '../states';
-
-/** What newer answers add to an item. */
-type Item = WaitingItem & { name?: string; label?: string; title?: string; why?: string; category?: string; can_undo?: number; irreversible?: number; until?: string; refused?: readonly string[]; agent?: string; effects?: number };
 
 export function HomePage(_props: PageProps): JSX.Element {
   const home = useRead<Home>('/home', { all: true });
@@ -25,9 +23,10 @@ export function HomePage(_props: PageProps): JSX.Element {
   const live = useStore(isLive);
   const [at, setAt] = useState(0);
   const list = useRef<HTMLDivElement>(null);
-  const mine = sorted(data?.waiting_for_me ?? []) as readonly Item[];
-  const agents = (data?.waiting_for_others ?? []).filter((one) => one.kind === 'agent') as readonly Item[];
-  const others = (data?.waiting_for_others ?? []).filter((one) => one.kind !== 'agent') as readonly Item[];
+  const box = useRef<HTMLDivElement>(null);
+  const [mine, fresh, release] = useHeld(sorted(data?.waiting_for_me ?? []), (one) => `${one.run} ${one.step}`, box);
+  const agents = (data?.waiting_for_others ?? []).filter((one) => one.kind === 'agent');
+  const others = (data?.waiting_for_others ?? []).filter((one) => one.kind !== 'agent');
   const move = (by: number): void => {
     const links = [...(list.current?.querySelectorAll<HTMLElement>('[data-row]') ?? [])];
     const next = Math.max(0, Math.min(links.length - 1, at + by));
@@ -63,8 +62,9 @@ export function HomePage(_props: PageProps): JSX.Element {
       {data ? (
         <div class="home" ref={list}>
           <div class="home-main">
-            <h1>{titleOf(mine.length)}</h1>
-            {isNew(data) ? <NoRuns /> : mine.length ? <Waiting items={mine} live={live} /> : <NothingWaits data={data} />}
+            <h1>{titleOf(mine.length + fresh)}</h1>
+            <NewChip number={fresh} onClick={release} />
+            <div ref={box}>{isNew(data) ? <NoRuns /> : mine.length ? <Waiting items={mine} live={live} /> : <NothingWaits data={data} />}</div>
             {others.length ? <Section title="Waiting for others" number={others.length}>{others.map((one) => <OtherRow key={one.run + one.step} item={one} />)}</Section> : null}
             {agents.length ? <Section title="Waiting for an agent" number={agents.length}>{agents.map((one) => <AgentRow key={one.run + one.step} item={one} />)}</Section> : null}
             {data.running?.length ? <Section title="Running" number={data.running.length}>{data.running.map((run) => <RunningRow key={run.run} run={run} />)}</Section> : null}
@@ -123,7 +123,7 @@ function Section({ title, number: value, children, more }: { title: string; numb
   );
 }
 
-function Waiting({ items, live }: { items: readonly Item[]; live: boolean }): JSX.Element {
+function Waiting({ items, live }: { items: readonly WaitingItem[]; live: boolean }): JSX.Element {
   return (
     <div class="card">
       {items.map((item, index) => (
@@ -133,27 +133,23 @@ function Waiting({ items, live }: { items: readonly Item[]; live: boolean }): JS
   );
 }
 
-function WaitingRow({ item, first, live }: { item: Item; first: boolean; live: boolean }): JSX.Element {
+function WaitingRow({ item, first, live }: { item: WaitingItem; first: boolean; live: boolean }): JSX.Element {
   const look = WAITING[item.kind] ?? RUN.waiting!;
   const isQuestion = item.kind === 'approval' || item.kind === 'confirmation';
-  const about = useRead<RunView>(item.name ? null : `/runs/${enc(item.run)}`, { run: item.run }).data;
-  const name = runName({ run: item.run, workflow: item.workflow, goal: item.goal, name: item.name || about?.name, label: item.label || labelOf(about) });
-  const failure = about?.failure?.step === item.step ? about.failure : undefined;
-  const words = said(failure?.message);
-  const step = item.title || spaced(item.step.replace(/^.*\./, ''));
-  const cause = item.why || (failure ? `${words.text} (${[words.code, failure.category && spaced(failure.category)].filter(Boolean).join(', ')})` : isQuestion ? '' : item.text) || '';
+  const many = item.alike ?? 1;
+  const name = runName(item);
+  const act = (action: string): string => `${runHref(item.run)}/do/${action}?${many > 1 ? 'like' : 'step'}=${encodeURIComponent(item.step)}`;
   return (
     <div class={`line wait-row${first ? ' first' : ''}`} data-row>
       <StateIcon look={look} />
       <div class="grow">
         <a class="title" href={hrefOf(item)}>
-          {isQuestion ? item.text || `Approve “${step}”` : `${name}: ${step} ${item.kind === 'decision' ? (failure?.category ? 'failed' : 'needs a decision') : 'waits'}`}
+          {isQuestion ? item.text || `Approve “${item.title}”` : many > 1 ? `${name}: ${number(many)} steps failed for one reason` : `${name}: ${item.title} failed`}
         </a>
         <p class="cause">
           <b class={`c-${look.tone}`}>{look.word}</b>
           {item.irreversible ? <b class="c-bad"> · {count(item.irreversible, 'step')} cannot be undone</b> : null}
-          {cause ? <span class="c-2"> · {cause}</span> : null}
-          {item.category ? <span class="c-3"> ({spaced(item.category)})</span> : null}
+          {item.why ? <span class="c-2"> · {item.why}</span> : null}
         </p>
         <p class="meta">
           {isQuestion ? `${name} · asked ` : ''}
@@ -175,10 +171,10 @@ function WaitingRow({ item, first, live }: { item: Item; first: boolean; live: b
           </Button>
         ) : (
           <>
-            <Button small href={`${runHref(item.run)}/do/retry?step=${encodeURIComponent(item.step)}`} disabled={!live}>
-              Retry…
+            <Button small href={act('retry')} disabled={!live}>
+              {many > 1 ? `Retry all ${number(many)}…` : 'Retry…'}
             </Button>
-            <Button small href={`${runHref(item.run)}/do/compensate`} disabled={!live}>
+            <Button small href={`${runHref(item.run)}${item.can_undo ? '/do/compensate' : ''}`} disabled={!live}>
               Decide…
             </Button>
           </>
@@ -188,7 +184,7 @@ function WaitingRow({ item, first, live }: { item: Item; first: boolean; live: b
   );
 }
 
-function OtherRow({ item }: { item: Item }): JSX.Element {
+function OtherRow({ item }: { item: WaitingItem }): JSX.Element {
   const look = WAITING[item.kind] ?? RUN.waiting!;
   return (
     <div class="line wait-row" data-row>
@@ -205,9 +201,8 @@ function OtherRow({ item }: { item: Item }): JSX.Element {
   );
 }
 
-function AgentRow({ item }: { item: Item }): JSX.Element {
-  const agent = item.agent || item.by?.map(actor).join(', ');
-  const until = item.until || item.expires;
+function AgentRow({ item }: { item: WaitingItem }): JSX.Element {
+  const agent = item.by?.map(actor).join(', ');
   return (
     <div class="line wait-row" data-row>
       <StateIcon look={WAITING.agent!} />
@@ -219,23 +214,12 @@ function AgentRow({ item }: { item: Item }): JSX.Element {
           <b class="c-wait">Waiting for agent</b>
           <span class="c-2">
             {' '}
-            · {agent ? `${agent} holds` : 'nobody holds'} “{item.title || spaced(item.step)}”{until ? ` until ${clock(until, false)}` : ''}
+            · {agent ? `${agent} holds` : 'no agent holds'} “{item.title}”{item.expires ? ` until ${clock(item.expires, false)}` : ''}
           </span>
-          {item.refused?.length ? (
-            <span>
-              {' '}
-              · <b class="c-bad">last submission refused</b>: {listed(item.refused)}
-            </span>
-          ) : null}
+          {item.refused ? <b class="c-bad"> · refused {item.refused === 1 ? 'once' : `${number(item.refused)} times`}</b> : null}
         </p>
         <p class="meta">
-          {item.workflow}
-          {item.since ? (
-            <>
-              {' '}
-              · <Time at={item.since} />
-            </>
-          ) : null}
+          {item.name || item.workflow} · <Time at={item.since} />
         </p>
       </div>
       <div class="row acts-row">
@@ -247,20 +231,18 @@ function AgentRow({ item }: { item: Item }): JSX.Element {
   );
 }
 
-type Moving = RunSummary & { total?: number; failed?: number; now?: string };
-
-function RunningRow({ run }: { run: Moving }): JSX.Element {
+function RunningRow({ run }: { run: RunLine }): JSX.Element {
   const now = useNow();
   const total = run.total ?? 0;
   const failed = run.failed ?? 0;
   return (
     <div class="line run-row" data-row>
       <StateIcon look={lookOf(run)} />
-      <div class="cut">
+      <div>
         <a class="title" href={runHref(run.run)}>
           {runName(run)}
         </a>
-        {run.now ? <p class="meta cut">now: {run.now}</p> : null}
+        <p class="meta cut">{run.why}</p>
       </div>
       <Pill look={lookOf(run)} />
       <div class="grow">
@@ -269,7 +251,7 @@ function RunningRow({ run }: { run: Moving }): JSX.Element {
       </div>
       <div class="num">
         {total ? `${number(run.done)} of ${number(total)}` : count(run.done, 'step')}
-        <p class="meta">{took(run, now)}</p>
+        <p class="meta">{leftWords(run, total, now) || took(run, now)}</p>
       </div>
     </div>
   );
@@ -284,7 +266,7 @@ function Ended({ data }: { data: Home }): JSX.Element | null {
       {ended.slice(0, 12).map((run) => (
         <div class="line end-row" key={run.run} data-row>
           <StateIcon look={lookOf(run)} />
-          <a class="title cut" href={runHref(run.run)}>
+          <a class="title" href={runHref(run.run)}>
             {runName(run)}
           </a>
           <Pill look={lookOf(run)} />
@@ -301,22 +283,22 @@ function Ended({ data }: { data: Home }): JSX.Element | null {
 const OUTCOMES = ['completed', 'compensated', 'failed', 'compensation_failed', 'cancelled'];
 
 function Today({ data }: { data: Home }): JSX.Element | null {
-  const today = (data as { today?: Record<string, number> }).today;
-  const counts = today ?? data.counts ?? {};
+  const isToday = Object.keys(data.today ?? {}).length > 0;
+  const counts = (isToday ? data.today : data.counts) ?? {};
   const all = Object.values(counts).reduce((sum, one) => sum + one, 0);
   if (!all) return null;
   const over = OUTCOMES.filter((key) => counts[key]);
   const sum = over.reduce((total, key) => total + counts[key]!, 0);
   return (
     <section>
-      <h2 class="section-head">{today ? 'Today' : 'So far'}</h2>
+      <h2 class="section-head">{isToday ? 'Last 24 hours' : 'So far'}</h2>
       <div class="card today">
         <p>
           <span class="figure">{number(all)}</span> <span class="c-2">{all === 1 ? 'run' : 'runs'}</span>
         </p>
         {sum ? <Bar label={over.map((key) => `${counts[key]} ${RUN[key]!.word}`).join(', ')} parts={over.map((key) => ({ tone: RUN[key]!.tone, share: counts[key]! / sum }))} /> : null}
         {over.map((key) => (
-          <a class="row today-row" key={key} href={`/runs?state=${key}`}>
+          <a class="row today-row" key={key} href={`/runs?state=${key}${isToday ? '&since=24h' : ''}`}>
             <StateIcon look={RUN[key] as Look} />
             <span class="grow">{RUN[key]!.word}</span>
             <b class="num">{number(counts[key]!)}</b>
@@ -385,7 +367,7 @@ function NothingWaits({ data }: { data: Home }): JSX.Element {
 }
 
 /** A browser notification for each new thing that waits, if the reader has switched them on; none for progress. */
-function useNotifications(items: readonly Item[]): void {
+function useNotifications(items: readonly WaitingItem[]): void {
   const known = useRef<Set<string> | null>(null);
   const keys = items.map((one) => `${one.run} ${one.step}`).join('\n');
   useEffect(() => {

@@ -30,7 +30,7 @@ export function InsightPage(_props: PageProps): JSX.Element {
   const good = counts.completed ?? 0;
   const bad = (counts.failed ?? 0) + (counts.compensation_failed ?? 0);
   const failures = causes(data);
-  const title = !data ? 'Insight' : !over ? 'No run has ended in this time' : over < 5 ? `${number(good)} of ${count(over, 'run')} completed` : `${Math.round((good / over) * 100)}% of runs completed${failures[0] ? `; most failures are ${failures[0][0]}` : ''}`;
+  const title = !data ? 'Insight' : !over ? 'No run has ended in this time' : over < 5 ? `${number(good)} of ${count(over, 'run')} completed` : `${Math.round((good / over) * 100)}% of runs completed${failures[0] ? `; most failed tries: ${failures[0][0]}` : ''}`;
   return (
     <Shell crumbs={[{ word: 'Insight' }]} title={title}>
       {!data ? (
@@ -56,9 +56,9 @@ export function InsightPage(_props: PageProps): JSX.Element {
             </select>
           </div>
           <div class="figures">
-            <Figure value={over < 5 ? `${number(good)} of ${number(over)}` : `${Math.round((good / Math.max(1, over)) * 100)}%`} word="of ended runs completed" note={`${number(good)} of ${number(over)}`} />
+            <Figure value={over < 5 ? `${number(good)} of ${number(over)}` : `${Math.round((good / Math.max(1, over)) * 100)}%`} word="of ended runs completed" note={over < 5 ? '' : `${number(good)} of ${number(over)}`} />
             <Figure value={number(counts.compensated ?? 0)} word="runs undone" note={counts.compensation_failed ? `${number(counts.compensation_failed)} could not be undone` : 'every undo worked'} />
-            <Figure value={number(bad)} word="failed permanently" note={failures[0] ? `most: ${failures[0][0]}` : 'none'} />
+            <Figure value={number(bad)} word="failed permanently" note={bad && failures[0] ? `most failed tries: ${failures[0][0]}` : ''} />
             <Figure value={number(data.runs ?? 0)} word="runs started" note={`${number((counts.running ?? 0) + (counts.waiting ?? 0) + (counts.paused ?? 0))} still open`} />
           </div>
           <section class="card pad">

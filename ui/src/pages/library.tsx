@@ -1,28 +1,29 @@
 /** The library: what each workflow is for, its steps, how well it goes, and a form to start it. */
 import type { JSX } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { newKey, Refused, useRead, write } from '../core/api';
-import type { Done, LibraryPage as Library, WorkflowSummary, WorkflowView } from '../core/contract';
+import type { Done, LibraryPage as Library, RunLine, WorkflowSummary, WorkflowView } from '../core/contract';
 import { mod, useKeys } from '../core/keys';
 import { isLive } from '../core/live';
 import { enc, go, usePlace, withQuery } from '../core/router';
 import { lookOf, runHref, runName } from '../core/runs';
 import { useStore } from '../core/store';
-import { count, number, shell } from '../core/words';
+import { count, duration, instant, number, shell } from '../core/words';
 import { NoAnswer, Shell } from '../frame/shell';
 import { Flow } from '../kit/flow';
 import { Fields, filled, type Schema } from '../kit/form';
 import { Icon } from '../kit/icons';
-import { Bar, Button, Copy, Empty, Find, StateIcon, Time, Twin, copyText, toast } from '../kit/kit';
+import { Bar, Button, Empty, Find, StateIcon, Time, Twin, copyText, toast } from '../kit/kit';
 import { Value } from '../kit/value';
 import type { PageProps } from '../routes';
+import { useStepsOf } from './run/model';
 
 const hrefOf = (id: string): string => `/library/${enc(id)}`;
 
 export function LibraryPage({ params }: PageProps): JSX.Element {
   const { query } = usePlace();
   const find = query.get('q') ?? '';
-  const all = useRead<Library>('/library?limit=200');
+  const all = useRead<Library>('/library');
   const found = useRead<Library>(find ? `/library?limit=50&q=${encodeURIComponent(find)}` : null);
   const list = (find ? found.data ?? all.data : all.data)?.workflows ?? [];
   const chosen = (params.workflow ?? '').replace(/\/start$/, '');
@@ -68,8 +69,12 @@ export function LibraryPage({ params }: PageProps): JSX.Element {
 
 function Pick({ one, chosen }: { one: WorkflowSummary; chosen: boolean }): JSX.Element {
   const runs = one.runs ?? 0;
+  const link = useRef<HTMLAnchorElement>(null);
+  useEffect(() => {
+    if (chosen) link.current?.scrollIntoView({ block: 'nearest' });
+  }, []);
   return (
-    <a class="pick" href={hrefOf(one.id) + location.search} aria-current={chosen ? 'true' : undefined}>
+    <a class="pick" ref={link} href={hrefOf(one.id) + location.search} aria-current={chosen ? 'true' : undefined}>
       <div class="grow">
         <p class="title">{one.name}</p>
         <p class="meta">
@@ -212,10 +217,50 @@ function Start({ data, focus, blocked }: { data: WorkflowView; focus: boolean; b
   );
 }
 
+const PROOFS = [
+  ['verified', 'ok'],
+  ['checked', 'wait'],
+  ['claimed', 'off'],
+] as const;
+const COMPARED = 8;
+
+/** By step that an agent does: how its results are known, in the latest runs. */
+function Known({ runs }: { runs: readonly RunLine[] }): JSX.Element | null {
+  const latest = useMemo(() => runs.slice(0, COMPARED), [runs]);
+  const steps = useStepsOf(latest);
+  const by = new Map<string, string[]>();
+  for (const step of [...steps.values()].flat()) {
+    if (step.kind !== 'prompt' || step.status !== 'completed' || !step.proof) continue;
+    const name = (step.title || step.id).replace(/\[\d+\]/g, '');
+    by.set(name, [...(by.get(name) ?? []), step.proof]);
+  }
+  if (!by.size) return null;
+  return (
+    <>
+      <h2>How it is known</h2>
+      {[...by].slice(0, 20).map(([name, proofs]) => {
+        const parts = PROOFS.map(([proof, tone]) => ({ proof, tone, held: proofs.filter((one) => one === proof).length })).filter((one) => one.held);
+        const words = parts.map((one) => `${number(one.held)} ${one.proof}`).join(', ');
+        return (
+          <div class="hbar" key={name} style={{ gridTemplateColumns: 'minmax(0, 1fr) 40px 76px' }}>
+            <span class="cut" title={name}>
+              {name}
+            </span>
+            <Bar label={words} parts={parts.map((one) => ({ tone: one.tone, share: one.held / proofs.length }))} />
+            <span class="meta">{words}</span>
+          </div>
+        );
+      })}
+      <p class="meta">verified: handrail looked at the world · checked: only at its form · claimed: not looked at</p>
+    </>
+  );
+}
+
 function Figures({ data }: { data: WorkflowView }): JSX.Element {
   const runs = data.runs ?? [];
   const over = runs.filter((run) => run.ended);
   const good = over.filter((run) => run.status === 'completed').length;
+  const times = over.map((run) => instant(run.ended) - instant(run.started)).sort((a, b) => a - b);
   return (
     <>
       <h2>How well it goes</h2>
@@ -231,6 +276,7 @@ function Figures({ data }: { data: WorkflowView }): JSX.Element {
               </span>
             </p>
           ) : null}
+          {times.length ? <p class="c-2">Half take up to {duration(times[Math.floor((times.length - 1) / 2)])}.</p> : null}
           <ul style={{ marginTop: '8px' }}>
             {runs.slice(0, 8).map((run) => (
               <li class="row" key={run.run} style={{ minHeight: '28px' }}>
@@ -244,6 +290,7 @@ function Figures({ data }: { data: WorkflowView }): JSX.Element {
               </li>
             ))}
           </ul>
+          <Known runs={runs} />
           <p style={{ marginTop: '6px' }}>
             <a class="link" href={`/runs?workflow=${encodeURIComponent(data.id)}&view=grid`}>
               Compare them in the grid
@@ -262,12 +309,6 @@ function Figures({ data }: { data: WorkflowView }): JSX.Element {
             ))}
           </ul>
         </>
-      ) : null}
-      {data.command ? (
-        <p class="row" style={{ marginTop: '12px' }}>
-          <code class="cut grow">{data.command}</code>
-          <Copy text={data.command} />
-        </p>
       ) : null}
     </>
   );

@@ -11,14 +11,15 @@ import { actor, count, number, shell, short } from '../core/words';
 import { NoAnswer, Shell } from '../frame/shell';
 import { Icon } from '../kit/icons';
 import { Button, Empty, Find, Time, Twin, toast } from '../kit/kit';
-import { Value } from '../kit/value';
+import { Source, yaml } from '../kit/source';
 import type { PageProps } from '../routes';
 
 export function PlansPage({ params }: PageProps): JSX.Element {
   const { query } = usePlace();
   const find = query.get('q') ?? '';
   const retired = query.get('retired') === '1';
-  const list = useRead<PlanPage>(`/plans?limit=200${find ? `&q=${encodeURIComponent(find)}` : ''}${retired ? '&retired=true' : ''}`, { all: true });
+  const asked = new URLSearchParams({ ...(find ? { q: find } : {}), ...(retired ? { retired: '1' } : {}) });
+  const list = useRead<PlanPage>(asked.size ? `/plans?${asked}` : '/plans', { all: true });
   const plans = list.data?.plans ?? [];
   const chosen = params.plan ?? '';
   return (
@@ -141,7 +142,7 @@ function Plan({ id, version }: { id: string; version: string }): JSX.Element {
         ))}
       </div>
       <h2>Versions</h2>
-      <div class="card">
+      <div class="card grid-wrap">
         <table class="table">
           <thead>
             <tr>
@@ -177,7 +178,7 @@ function Plan({ id, version }: { id: string; version: string }): JSX.Element {
         </table>
       </div>
       <h2>Definition</h2>
-      <Value value={data.definition} />
+      <Source text={yaml(data.definition)} />
       <div style={{ marginTop: '12px' }}>
         <Twin command={`handrail run start ${shell(data.id)}`} label="Copy as CLI" />
       </div>

@@ -174,7 +174,15 @@ function Whole({ proof, again }: { proof: JournalProof; again: () => void }): JS
                 const isRun = one.stream.startsWith('run_');
                 return (
                   <tr key={one.stream}>
-                    <td>{isRun ? <a href={`/runs/${enc(one.stream)}`}>{one.stream}</a> : one.stream}</td>
+                    <td>
+                      {isRun ? (
+                        <a href={`/runs/${enc(one.stream)}`}>
+                          {[one.name, one.label].filter(Boolean).join(' ')} <code class="c-3">{one.stream}</code>
+                        </a>
+                      ) : (
+                        one.stream
+                      )}
+                    </td>
                     <td class="num">{number(one.n)}</td>
                     <td>
                       <code title={one.hash}>{short(one.hash, 16)}</code>

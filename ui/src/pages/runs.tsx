@@ -1,37 +1,37 @@
 /** All runs: a list with a query that is also the address, or a grid of one workflow: columns are runs, rows are steps. */
 import type { JSX } from 'preact';
-import { useEffect, useMemo, useState } from 'preact/hooks';
-import { read, useRead } from '../core/api';
-import type { RunPage as RunList, RunSummary, StepPage } from '../core/contract';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useRead } from '../core/api';
+import type { RunPage as RunList, RunLine } from '../core/contract';
 import { useKeys } from '../core/keys';
 import { go, usePlace, withQuery } from '../core/router';
 import { lookOf, runHref, runName, titled, took, whyOf } from '../core/runs';
 import { actor, count, duration, number } from '../core/words';
 import { NoAnswer, Shell } from '../frame/shell';
+import { NewChip, useHeld } from '../kit/held';
 import { Icon } from '../kit/icons';
 import { Bar, Button, Empty, Find, Pill, StateIcon, Time } from '../kit/kit';
 import { useNow } from '../kit/now';
 import type { PageProps } from '../routes';
 import { RUN, STEP } from '../states';
-import { lookOfStep, tookOf, type Step } from './run/model';
+import { lookOfStep, tookOf, useStepsOf, type Step } from './run/model';
 
 const PAGE = 50;
 const STATES = ['running', 'waiting', 'paused', 'compensating', 'completed', 'compensated', 'failed', 'compensation_failed', 'cancelled'];
 const SINCE: readonly (readonly [string, string])[] = [['24h', '24 hours'], ['7d', '7 days'], ['30d', '30 days']];
 const NAMES = ['state', 'workflow', 'by', 'since', 'q', 'project'];
 
-type More = RunSummary & { starter?: string; total?: number; known_total?: number };
-
 export function RunsPage(_props: PageProps): JSX.Element {
   const { query } = usePlace();
   const [limit, setLimit] = useState(PAGE);
   const view = query.get('view') === 'grid' ? 'grid' : 'list';
   const asked = new URLSearchParams();
-  for (const name of NAMES) for (const value of query.getAll(name)) if (value) asked.append(name, value);
-  asked.set('limit', String(limit));
-  const list = useRead<RunList>(`/runs?${asked}`, { all: true });
-  const runs = (list.data?.runs ?? []) as readonly More[];
-  const isFiltered = NAMES.some((name) => query.get(name));
+  for (const name of NAMES) for (const value of filters(query, name)) asked.append(name, value);
+  if (limit > PAGE) asked.set('limit', String(limit));
+  const list = useRead<RunList>(asked.size ? `/runs?${asked}` : '/runs', { all: true });
+  const box = useRef<HTMLDivElement>(null);
+  const [runs, fresh, release] = useHeld(list.data?.runs ?? [], (run) => run.run, box);
+  const isFiltered = NAMES.some((name) => filters(query, name).length);
   const [text, setText] = useState(() => wordsOf(query));
   useEffect(() => setText(wordsOf(query)), [query.toString()]);
   return (
@@ -47,14 +47,16 @@ export function RunsPage(_props: PageProps): JSX.Element {
           <Find value={text} label="Find runs, or state:failed" onInput={setText} />
         </form>
         {NAMES.flatMap((name) =>
-          query.getAll(name).filter(Boolean).map((value) => (
-            <a key={name + value} class="chip" href={without(query, name, value)} aria-label={`Remove ${name} ${value}`}>
+          filters(query, name).map((value) => (
+            <a key={name + value} class="chip" href={without(query, name, value)} >
+              <span class="sr">Remove </span>
               {name} <b>{RUN[value]?.word.toLowerCase() ?? value}</b> <Icon name="close" size={12} />
             </a>
           )),
         )}
         <Choose label="+ state" options={STATES.map((one) => [one, RUN[one]!.word] as const)} onChange={(value) => go(adding(query, 'state', value))} />
         <Choose label="+ since" options={SINCE} onChange={(value) => go(withQuery({ since: value }))} />
+        <Choose label="+ started by" options={[...new Set(runs.map((run) => actor(run.starter)))].filter(Boolean).map((one) => [one, one] as const)} onChange={(value) => go(withQuery({ by: value }))} />
         <span class="grow" />
         <nav class="seg" aria-label="View">
           <a href={withQuery({ view: undefined })} aria-current={view === 'list' ? 'true' : undefined}>
@@ -75,7 +77,10 @@ export function RunsPage(_props: PageProps): JSX.Element {
         <Grid runs={runs} />
       ) : (
         <>
-          <List runs={runs} />
+          <NewChip number={fresh} onClick={release} />
+          <div ref={box}>
+            <List runs={runs} />
+          </div>
           {list.data.cursor && limit < 500 ? (
             <p style={{ marginTop: '12px' }}>
               <Button onClick={() => setLimit(Math.min(500, limit * 3))}>Show more</Button>
@@ -87,8 +92,11 @@ export function RunsPage(_props: PageProps): JSX.Element {
   );
 }
 
+/** What a filter is set to; one project is where the console is, and no filter. */
+const filters = (query: URLSearchParams, name: string): string[] => query.getAll(name).filter((value) => value && (name !== 'project' || value === '*'));
+
 const wordsOf = (query: URLSearchParams): string =>
-  NAMES.flatMap((name) => query.getAll(name).filter(Boolean).map((value) => (name === 'q' ? value : `${name}:${/\s/.test(value) ? `"${value}"` : value}`))).join(' ');
+  NAMES.flatMap((name) => filters(query, name).map((value) => (name === 'q' ? value : `${name}:${/\s/.test(value) ? `"${value}"` : value}`))).join(' ');
 
 /** `workflow:ship-release state:failed since:7d words` as an address. */
 function urlOf(text: string, query: URLSearchParams): string {
@@ -129,7 +137,7 @@ function Choose({ label, options, onChange }: { label: string; options: readonly
   );
 }
 
-function List({ runs }: { runs: readonly More[] }): JSX.Element {
+function List({ runs }: { runs: readonly RunLine[] }): JSX.Element {
   const now = useNow();
   const [at, setAt] = useState(-1);
   const move = (by: number): void => {
@@ -153,29 +161,26 @@ function List({ runs }: { runs: readonly More[] }): JSX.Element {
           </tr>
         </thead>
         <tbody>
-          {runs.map((run) => {
-            const total = run.known_total ?? run.total;
-            return (
-              <tr key={run.run}>
-                <td>
-                  <Pill look={lookOf(run)} />
-                </td>
-                <td>
-                  <a class="title" href={runHref(run.run)}>
-                    {runName(run)}
-                  </a>
-                  <span class="meta mono">{run.run}</span>
-                </td>
-                <td class="c-2">{whyOf(run)}</td>
-                <td class="num">{total ? `${number(run.done)} of ${number(total)}` : number(run.done)}</td>
-                <td class="c-2">{actor(run.starter)}</td>
-                <td class="num">{took(run, now)}</td>
-                <td class="num c-2">
-                  <Time at={run.started} />
-                </td>
-              </tr>
-            );
-          })}
+          {runs.map((run) => (
+            <tr key={run.run}>
+              <td>
+                <Pill look={lookOf(run)} />
+              </td>
+              <td>
+                <a class="title" href={runHref(run.run)}>
+                  {runName(run)}
+                </a>
+                <span class="meta mono">{run.run}</span>
+              </td>
+              <td class="c-2">{whyOf(run)}</td>
+              <td class="num">{run.total ? `${number(run.done)} of ${number(run.total)}` : number(run.done)}</td>
+              <td class="c-2">{actor(run.starter)}</td>
+              <td class="num">{took(run, now)}</td>
+              <td class="num c-2">
+                <Time at={run.started} />
+              </td>
+            </tr>
+          ))}
         </tbody>
       </table>
     </div>
@@ -192,7 +197,7 @@ interface GridRow {
 }
 
 /** One workflow: is it always the same step? */
-function Grid({ runs }: { runs: readonly More[] }): JSX.Element {
+function Grid({ runs }: { runs: readonly RunLine[] }): JSX.Element {
   const { query } = usePlace();
   const workflows = [...new Set(runs.map((run) => run.workflow.replace(/@.*/, '')))];
   const workflow = query.get('workflow') ?? workflows[0] ?? '';
@@ -201,6 +206,7 @@ function Grid({ runs }: { runs: readonly More[] }): JSX.Element {
   const rows = useMemo(() => gridRows(shown, steps), [shown, steps]);
   const [at, setAt] = useState<readonly [number, number]>([0, 0]);
   const now = useNow();
+  const picked = shown[at[1]];
   const longest = Math.max(1, ...shown.map((run) => lengthOf(run, now)));
   const move = (event: KeyboardEvent): void => {
     const by = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key];
@@ -223,62 +229,95 @@ function Grid({ runs }: { runs: readonly More[] }): JSX.Element {
           ))}
         </p>
       ) : null}
-      <div class="card grid-wrap" onKeyDown={move}>
-        <table class="grid-table">
-          <caption class="sr">Steps of the newest runs of {workflow}: one column a run, one row a step</caption>
-          <thead>
-            <tr>
-              <th scope="col" style={{ textAlign: 'left', paddingLeft: '16px' }}>
-                Step
-              </th>
-              {shown.map((run) => (
-                <th scope="col" key={run.run}>
-                  <span class="meta">{duration(lengthOf(run, now))}</span>
-                  <span class="length" style={{ height: `${Math.max(3, (lengthOf(run, now) / longest) * 24)}px` }} />
-                  <a href={runHref(run.run)} aria-label={`${runName(run)}, ${lookOf(run).word}`} title={`${runName(run)}, ${lookOf(run).word}`}>
-                    <StateIcon look={lookOf(run)} />
-                  </a>
-                </th>
-              ))}
-              <th scope="col">Success</th>
-              <th scope="col" class="num">
-                Typical
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((row, index) => (
-              <tr key={row.id}>
-                <th scope="row" style={{ paddingLeft: `${16 + row.depth * 14}px` }} title={row.title}>
-                  {row.title}
-                </th>
-                {row.cells.map((cell, column) => (
-                  <td key={shown[column]!.run}>{cell ? <Cell run={shown[column]!} cell={cell} title={row.title} place={`${index} ${column}`} isStop={at[0] === index && at[1] === column} /> : null}</td>
+      <div class="two">
+        <div>
+          <div class="card grid-wrap" onKeyDown={move}>
+            <table class="grid-table">
+              <caption class="sr">Steps of the newest runs of {workflow}: one column a run, one row a step</caption>
+              <thead>
+                <tr>
+                  <th scope="col" style={{ textAlign: 'left', paddingLeft: '16px' }}>
+                    Step
+                  </th>
+                  {shown.map((run) => (
+                    <th scope="col" key={run.run} class={run === picked ? 'col-on' : ''}>
+                      <span class="meta">{duration(lengthOf(run, now))}</span>
+                      <span class="length" style={{ height: `${Math.max(3, (lengthOf(run, now) / longest) * 24)}px` }} />
+                      <a href={runHref(run.run)} aria-label={`${runName(run)}, ${lookOf(run).word}`} title={`${runName(run)}, ${lookOf(run).word}`}>
+                        {run.label ? <span class="col-name cut">{run.label}</span> : null}
+                        <StateIcon look={lookOf(run)} />
+                      </a>
+                    </th>
+                  ))}
+                  <th scope="col">Success</th>
+                  <th scope="col" class="num">
+                    Typical
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {rows.map((row, index) => (
+                  <tr key={row.id}>
+                    <th scope="row" style={{ paddingLeft: `${16 + row.depth * 14}px` }} title={row.title}>
+                      {row.title}
+                    </th>
+                    {row.cells.map((cell, column) => (
+                      <td key={shown[column]!.run} class={shown[column] === picked ? 'col-on' : ''} onMouseEnter={() => setAt([index, column])} onFocusIn={() => setAt([index, column])}>
+                        {cell ? <Cell run={shown[column]!} cell={cell} title={row.title} place={`${index} ${column}`} isStop={at[0] === index && at[1] === column} /> : null}
+                      </td>
+                    ))}
+                    <Success row={row} now={now} />
+                  </tr>
                 ))}
-                <Success row={row} now={now} />
-              </tr>
+              </tbody>
+            </table>
+          </div>
+          <p class="states-legend">
+            {[...new Set(rows.flatMap((row) => row.cells.map((cell) => cell?.status)))].filter(Boolean).map((status) => (
+              <span class="labelled" key={status}>
+                <StateIcon look={STEP[status!]!} size={14} />
+                <span>{STEP[status!]!.word}</span>
+              </span>
             ))}
-          </tbody>
-        </table>
+            <span class="labelled">
+              <b class="c-wait">3</b>
+              <span>Tries, if more than one</span>
+            </span>
+          </p>
+        </div>
+        <aside>
+          {picked ? <Picked run={picked} other={shown[at[1] + 1] ?? shown[at[1] - 1]} /> : null}
+          <Says rows={rows} runs={shown} />
+        </aside>
       </div>
-      <p class="states-legend">
-        {[...new Set(rows.flatMap((row) => row.cells.map((cell) => cell?.status)))].filter(Boolean).map((status) => (
-          <span class="labelled" key={status}>
-            <StateIcon look={STEP[status!]!} size={14} />
-            <span>{STEP[status!]!.word}</span>
-          </span>
-        ))}
-        <span class="labelled">
-          <b class="c-wait">3</b>
-          <span>Tries, if more than one</span>
-        </span>
-      </p>
-      <Says rows={rows} runs={shown} />
     </>
   );
 }
 
-function Cell({ run, cell, title, place, isStop }: { run: RunSummary; cell: Step; title: string; place: string; isStop: boolean }): JSX.Element {
+/** The run of the column that is pointed at. */
+function Picked({ run, other }: { run: RunLine; other: RunLine | undefined }): JSX.Element {
+  return (
+    <section class="card pad">
+      <p class="row wrap">
+        <b class="grow cut">{runName(run)}</b>
+        <Pill look={lookOf(run)} />
+      </p>
+      <p class="c-2 clamp">{whyOf(run)}</p>
+      <p class="row" style={{ marginTop: '10px' }}>
+        <Button small kind="primary" href={runHref(run.run)}>
+          Open run
+        </Button>
+        {other ? (
+          <Button small href={`${runHref(run.run)}/compare/${encodeURIComponent(other.run)}`}>
+            Compare
+          </Button>
+        ) : null}
+      </p>
+    </section>
+  );
+}
+
+function Cell({ run, cell, title, place, isStop }: { run: RunLine; cell: Step; title: string; place: string; isStop: boolean }): JSX.Element {
   const look = lookOfStep(cell);
   const tries = cell.attempts ?? 0;
   const name = `${runName(run)}: ${title}, ${look.word}${tries > 1 ? `, ${tries} tries` : ''}`;
@@ -311,7 +350,7 @@ function Success({ row, now }: { row: GridRow; now: number }): JSX.Element {
 }
 
 /** What the grid shows, in words: the same step again and again. */
-function Says({ rows, runs }: { rows: readonly GridRow[]; runs: readonly RunSummary[] }): JSX.Element | null {
+function Says({ rows, runs }: { rows: readonly GridRow[]; runs: readonly RunLine[] }): JSX.Element | null {
   const bad = rows.map((row) => ({ row, failed: row.cells.filter((cell) => cell?.status === 'failed' || cell?.status === 'uncertain').length, tries: row.cells.filter((cell) => (cell?.attempts ?? 0) > 1).length }));
   const lines = [...bad.filter((one) => one.failed).sort((a, b) => b.failed - a.failed).slice(0, 3).map((one) => ({ icon: 'failed' as const, tone: 'bad', text: `“${one.row.title}” failed in ${one.failed} of ${count(runs.length, 'run')}.` })), ...bad.filter((one) => one.tries).slice(0, 2).map((one) => ({ icon: 'clock' as const, tone: 'wait', text: `“${one.row.title}” needed more than one try in ${one.tries} of ${count(runs.length, 'run')}.` }))];
   if (!lines.length) return null;
@@ -328,26 +367,11 @@ function Says({ rows, runs }: { rows: readonly GridRow[]; runs: readonly RunSumm
   );
 }
 
-const lengthOf = (run: RunSummary, now: number): number => Math.max(0, (run.ended ? Date.parse(run.ended) : now) - Date.parse(run.started ?? ''));
-
-function useStepsOf(runs: readonly RunSummary[]): ReadonlyMap<string, readonly Step[]> {
-  const [steps, setSteps] = useState<ReadonlyMap<string, readonly Step[]>>(new Map());
-  const key = runs.map((run) => `${run.run} ${run.updated}`).join();
-  useEffect(() => {
-    let gone = false;
-    void Promise.allSettled(runs.map(async (run) => [run.run, (await read<StepPage>(`${runHref(run.run)}/steps?limit=120`)).steps ?? []] as const)).then((all) => {
-      if (!gone) setSteps(new Map(all.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))));
-    });
-    return () => {
-      gone = true;
-    };
-  }, [key]);
-  return steps;
-}
+const lengthOf = (run: RunLine, now: number): number => Math.max(0, (run.ended ? Date.parse(run.ended) : now) - Date.parse(run.started ?? ''));
 
 const ROWS_MAX = 60;
 
-function gridRows(runs: readonly RunSummary[], steps: ReadonlyMap<string, readonly Step[]>): readonly GridRow[] {
+function gridRows(runs: readonly RunLine[], steps: ReadonlyMap<string, readonly Step[]>): readonly GridRow[] {
   const order: string[] = [];
   const titles = new Map<string, string>();
   for (const run of runs) {
@@ -358,13 +382,7 @@ function gridRows(runs: readonly RunSummary[], steps: ReadonlyMap<string, readon
     }
   }
   const by = new Map(runs.map((run) => [run.run, new Map((steps.get(run.run) ?? []).map((step) => [step.id, step]))]));
-  return order.slice(0, ROWS_MAX).map((id) => ({ id, title: roundTitle(id, titles.get(id)!), depth: id.includes('.') ? 1 : 0, cells: runs.map((run) => by.get(run.run)?.get(id)) }));
-}
-
-/** A title is written once for all rounds. */
-function roundTitle(id: string, title: string): string {
-  const round = /\[(\d+)\](?!.*\[)/.exec(id)?.[1];
-  return round === undefined ? title : `${title.replace(/\s*\{\{.*?\}\}/g, '')}, round ${Number(round) + 1}`;
+  return order.slice(0, ROWS_MAX).map((id) => ({ id, title: titles.get(id)!, depth: id.includes('.') ? 1 : 0, cells: runs.map((run) => by.get(run.run)?.get(id)) }));
 }
 
 function NoMatch({ text }: { text: string }): JSX.Element {

@@ -1,9 +1,11 @@
 /** Settings: what is wrong with this installation and the command that fixes it; who takes part; what is set; how it looks. */
 import type { ComponentChildren, JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { newKey, Refused, useRead, write } from '../core/api';
-import type { AboutServer, ClientList, DoctorReport, ProjectList, SettingList } from '../core/contract';
+import type { AboutServer, ClientList, DoctorReport, NodesView, ProjectList, SettingList } from '../core/contract';
 import { keysOn, useKeys } from '../core/keys';
+import { project } from '../core/project';
+import { go } from '../core/router';
 import { useStore } from '../core/store';
 import { density, theme } from '../core/theme';
 import { capital, clock, count, number } from '../core/words';
@@ -29,6 +31,9 @@ const WITHOUT_JSON = new Set(['workers', 'secrets', 'look', 'keyboard', '']);
 
 export function SettingsPage({ params }: PageProps): JSX.Element {
   const part = params.part ?? '';
+  useEffect(() => {
+    if (!part && innerWidth > 900) go('/settings/doctor', true); // the list of places is for a phone, which has no sidebar
+  }, [part]);
   const word = PARTS.find(([key]) => key === part)?.[1];
   return (
     <Shell crumbs={word ? [{ word: 'Settings', href: '/settings' }, { word }] : [{ word: 'Settings' }]} title={word ?? 'Settings'} json={WITHOUT_JSON.has(part) ? false : undefined} flush>
@@ -51,9 +56,9 @@ function Part({ part }: { part: string }): JSX.Element {
     case 'doctor':
       return <Doctor />;
     case 'clients':
-      return <Clients kinds={['agent', 'person']} title="Who takes part" />;
+      return <Clients />;
     case 'workers':
-      return <Clients kinds={['worker']} title="Workers" />;
+      return <Workers />;
     case 'projects':
       return <Projects />;
     case 'secrets':
@@ -120,7 +125,7 @@ function Doctor(): JSX.Element {
         <div class="card">
           {checks.map((one) => (
             <Row key={one.name} icon={one.level === 'ok' ? 'completed' : one.level === 'warn' ? 'warning' : 'failed'} tone={one.level === 'ok' ? 'ok' : one.level === 'warn' ? 'wait' : 'bad'} name={capital(one.name)} action={one.fix ? <Copy text={one.fix} label={`Copy the fix for ${one.name}`} /> : null}>
-              {one.message} {one.fix ? <code class="tag" style={{ whiteSpace: 'normal' }}>{one.fix}</code> : null}
+              {one.message} {!one.fix ? null : one.fix.startsWith('handrail ') ? <code class="tag" style={{ whiteSpace: 'normal' }}>{one.fix}</code> : <span class="c-2">{`To fix: ${one.fix}`}</span>}
             </Row>
           ))}
         </div>
@@ -146,22 +151,21 @@ function Footer(): JSX.Element | null {
   );
 }
 
-function Clients({ kinds, title }: { kinds: readonly string[]; title: string }): JSX.Element {
+function Clients(): JSX.Element {
   const list = useRead<ClientList>('/clients', { all: true });
-  const shown = (list.data?.clients ?? []).filter((one) => kinds.includes(one.kind));
-  const isWorkers = kinds.includes('worker');
+  const shown = (list.data?.clients ?? []).filter((one) => one.kind === 'agent' || one.kind === 'person');
   return (
     <>
-      <h1>{title}</h1>
+      <h1>Who takes part</h1>
       <p class="c-2" style={{ margin: '2px 0 14px' }}>
-        {isWorkers ? 'Processes that execute the runs of this project.' : 'Agents and people: connected now, or last heard in the journal.'}
+        Agents and people: connected to this server now, or last heard in the journal.
       </p>
       {!list.data ? (
         <NoAnswer whole={false} {...list} />
       ) : shown.length ? (
         <div class="card">
           {shown.map((one) => (
-            <Row key={one.name + one.kind} icon={one.kind === 'agent' ? 'robot' : one.kind === 'person' ? 'person' : 'bolt'} tone={one.connected ? 'ok' : '3'} name={one.name.replace(/^\w+:/, '')} action={<span class={one.connected ? 'c-ok' : 'c-3'}>{one.connected ? 'Connected' : 'Not connected'}</span>}>
+            <Row key={one.name + one.kind} icon={one.kind === 'agent' ? 'robot' : 'person'} tone={one.connected ? 'ok' : '3'} name={one.name.replace(/^\w+:/, '')} action={one.connected ? <span class="c-ok">Connected</span> : null}>
               {one.run ? <a class="link" href={`/runs/${one.run}`}>{one.run}</a> : one.name} {one.heard ? (
                 <>
                   · last heard <Time at={one.heard} />
@@ -172,38 +176,69 @@ function Clients({ kinds, title }: { kinds: readonly string[]; title: string }):
         </div>
       ) : (
         <div class="card">
-          {isWorkers ? (
-            <Empty icon="bolt" title="Nobody executes runs">
-              A run starts as soon as a worker does.
-            </Empty>
-          ) : (
-            <Empty icon="robot" title="No agent has been heard of">
-              Set up a client, then ask it to use handrail.
-            </Empty>
-          )}
+          <Empty icon="robot" title="No agent has been heard of">
+            Set up a client, then ask it to use handrail.
+          </Empty>
         </div>
       )}
-      <div style={{ marginTop: '16px', maxWidth: '460px' }}>
-        <Twin command={isWorkers ? 'handrail worker' : 'handrail init'} />
-      </div>
+      <Command text="handrail init" />
     </>
   );
 }
 
+function Workers(): JSX.Element {
+  const list = useRead<NodesView>('/nodes', { all: true });
+  const nodes = list.data?.nodes ?? [];
+  const waiting = list.data?.waiting;
+  return (
+    <>
+      <h1>Workers</h1>
+      <p class="c-2" style={{ margin: '2px 0 14px' }}>
+        Processes that execute runs, this server among them. {waiting ? `${count(waiting, 'run')} waiting for one.` : ''}
+      </p>
+      {list.data ? (
+        <div class="card">
+          {nodes.length ? (
+            nodes.map((one) => (
+              <Row key={one.id} icon="bolt" tone={one.state === 'up' ? 'ok' : 'wait'} name={one.name} action={<span class={one.state === 'up' ? 'c-ok' : 'c-wait'}>{capital(one.state)}</span>}>
+                {[one.kind, count(one.used ?? 0, 'run'), ...one.labels].join(' · ')}
+              </Row>
+            ))
+          ) : (
+            <Empty icon="bolt" title="No process executes runs">
+              A run goes on as soon as a worker starts.
+            </Empty>
+          )}
+        </div>
+      ) : (
+        <NoAnswer whole={false} {...list} />
+      )}
+      <Command text="handrail worker" />
+    </>
+  );
+}
+
+const Command = ({ text }: { text: string }): JSX.Element => (
+  <div style={{ marginTop: '16px', maxWidth: '460px' }}>
+    <Twin command={text} />
+  </div>
+);
+
 function Projects(): JSX.Element {
   const list = useRead<ProjectList>('/projects', { all: true });
+  const here = useStore(project);
   return (
     <>
       <h1>Projects</h1>
       <p class="c-2" style={{ margin: '2px 0 14px' }}>
-        Every run belongs to the folder it was started in; only processes of that project execute it.
+        Every run belongs to the folder it was started in; only processes of that project execute it. <code>handrail open</code> in a folder opens it here.
       </p>
       {!list.data ? (
         <NoAnswer whole={false} {...list} />
       ) : (
         <div class="card">
           {(list.data.projects ?? []).map((one) => (
-            <Row key={one.id} icon="project" tone={one.exists === false ? 'wait' : '2'} name={one.name} action={one.is_here ? <span class="c-ok">This one</span> : <a class="link" href={`/runs?project=${encodeURIComponent(one.id)}`}>Runs</a>}>
+            <Row key={one.id} icon="project" tone={one.exists === false ? 'wait' : '2'} name={one.name} action={one.id === here ? <span class="c-ok">This one</span> : one.is_open ? <a class="link" href={`/?project=${one.id}`}>Go there</a> : one.command ? <Copy text={one.command} label="Copy the command that opens it" /> : null}>
               <code>{one.folder}</code> {one.exists === false ? <span class="c-wait">· the folder is gone</span> : null} · {count(one.runs ?? 0, 'run')}, {number(one.open ?? 0)} open
             </Row>
           ))}
@@ -236,12 +271,12 @@ function Configuration(): JSX.Element {
     <>
       <h1>Configuration</h1>
       <p class="c-2" style={{ margin: '2px 0 14px' }}>
-        The settings in effect, and where each comes from. {data?.trust} {data?.hint}
+        The settings in effect, and where each comes from. {[data?.trust, data?.hint].map((one) => capital(one ?? '')).join(' ')}
       </p>
       {!data ? (
         <NoAnswer whole={false} {...list} rows={10} />
       ) : (
-        <div class="card grid-wrap">
+        <div class="card grid-wrap" role="region" aria-label="Settings" tabIndex={0}>
           <table class="table">
             <thead>
               <tr>
@@ -354,7 +389,7 @@ function AboutPart(): JSX.Element {
     <>
       <h1>About this server</h1>
       <p class="c-2" style={{ margin: '2px 0 14px', maxWidth: '76ch' }}>
-        {data.note || 'There is no login on one machine: a program that runs as you could act as you. The link that opened this page carried its key; only this browser has it.'}
+        {capital(data.note ?? '') || 'There is no login on one machine: a program that runs as you could act as you. The link that opened this page carried its key; only this browser has it.'}
       </p>
       <dl class="facts">
         {facts.map(([word, value]) => (

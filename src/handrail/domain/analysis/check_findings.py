@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -86,6 +86,9 @@ def _unknown(name: str, path: Path, rules: LocalRules, *, is_to_run: bool) -> Fl
     )
 
 
+DURATION_FIX: Final = "write a whole number and a unit: 250ms, 30s, 5m, 2h"
+
+
 def _in_words(flaw: Flaw, card: RuleCard, path: Path) -> dict[str, str]:
     """Clearer words for flaws of the parameters themselves; flaws deeper inside keep theirs."""
     if flaw.rule == MISSING_KEY and flaw.path == path:
@@ -93,6 +96,8 @@ def _in_words(flaw: Flaw, card: RuleCard, path: Path) -> dict[str, str]:
     if flaw.rule == UNKNOWN_KEY and flaw.path[:-1] == path:
         name, takes = str(flaw.path[-1]), sorted({*card.parameters, "of", "timeout"})
         return {"message": f"`{card.name}` takes no `{name}`", "fix": did_you_mean(name, takes)}
+    if flaw.path == (*path, "timeout"):
+        return {"message": f"`{card.name}`: the `timeout` is not a duration", "fix": DURATION_FIX}
     return {}
 
 

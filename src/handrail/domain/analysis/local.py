@@ -42,6 +42,8 @@ class LocalTools(Struct, frozen=True, kw_only=True):
     """Configured servers whose tools are known from an earlier connection."""
     untrusted: frozenset[str] = frozenset()
     """Servers of a project that no person has trusted: they are not started."""
+    off: Mapping[str, str] = field(default_factory=dict)
+    """Those of the requested tools that a setting switches off: every call is refused, and why."""
 
 
 class LocalRules(Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Findings about tool calls: unknown tools, and wrong arguments.
+"""Findings about tool calls: unknown tools, tools that are off, and wrong arguments.
 
 Pure. Effects are checked in effect_findings.py, the use of outputs in name_findings.py."""
 
@@ -20,7 +20,7 @@ CONFIGURE = "add it to .handrail/tools.json"
 
 
 def tool_flaws(definition: Definition, local: Local) -> Iterator[Flaw]:
-    """Calls of unknown tools, or with wrong arguments."""
+    """Calls of unknown tools, of tools that are off, or with wrong arguments."""
     if local.tools is None:
         return
     for path, work in works_in(definition):
@@ -31,6 +31,14 @@ def tool_flaws(definition: Definition, local: Local) -> Iterator[Flaw]:
             yield _unknown(work.tool, (*path, "tool"), local.tools)
         else:
             yield from _argument_flaws(work, known, path, local)
+        if reason := local.tools.off.get(work.tool):
+            yield _off(reason, (*path, "tool"))
+
+
+def _off(reason: str, path: Path) -> Flaw:
+    """A warning: the definition is right, and the setting may change before the step comes."""
+    what, _, fix = reason.partition("; ")
+    return Flaw(rule="tool_off", severity=Severity.MINOR, path=path, message=f"{what}: the step will fail", fix=fix)
 
 
 def _unknown(name: str, path: Path, local: LocalTools) -> Flaw:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from handrail.domain.checks.finding import Finding, Severity
+from handrail.domain.checks.finding import Finding, FixedBy, Severity
 from handrail.domain.checks.rule import CheckOutcome, LooksAt, RuleCard
 
 
@@ -54,8 +54,15 @@ def _any_of(parts: Sequence[CheckPart], where: str) -> CheckOutcome:
         fix=judging[0].outcome.findings[0].fix,
         # A part that could not be applied might have passed: `none_of` around this must not count it as a failure.
         unapplied=any(outcome.is_unapplied for _, outcome, _ in parts),
+        fixed_by=_fixed_by(judging),
     )
     return CheckOutcome(findings=(found,))
+
+
+def _fixed_by(parts: Sequence[CheckPart]) -> FixedBy:
+    """Who can fix one of these that failed: the agent, unless each of them is for somebody else to fix."""
+    every = [found.fixed_by for _, outcome, _ in parts for found in outcome.findings]
+    return FixedBy.AGENT if FixedBy.AGENT in every else every[0]
 
 
 def _none_of(parts: Sequence[CheckPart], where: str) -> CheckOutcome:

@@ -30,6 +30,21 @@ BLOCKING: Final[Mapping[Severity, frozenset[Severity]]] = {
 """For each bar that a step can set: which findings block."""
 
 
+class FixedBy(StrEnum):
+    """Who can fix what a finding says."""
+
+    AGENT = "agent"
+    """Who submitted the output: its refusal counts as a try."""
+    PERSON = "person"
+    """Who looks after this machine: a program, the sandbox or the repository is missing or broken."""
+    AUTHOR = "author"
+    """Who wrote the workflow or the rule."""
+
+
+WHO: Final = {FixedBy.AGENT: "you", FixedBy.PERSON: "a person", FixedBy.AUTHOR: "the author"}
+"""For a sentence to the agent."""
+
+
 class Position(Struct, frozen=True):
     """A place in a text, counted from 1, as editors do."""
 
@@ -68,6 +83,7 @@ class Finding(Struct, frozen=True, kw_only=True, omit_defaults=True):
     at: Position | None = None
     unapplied: bool = False
     """Whether the check itself could not be applied: that says nothing about the output, good or bad."""
+    fixed_by: FixedBy = FixedBy.AGENT
 
     def __str__(self) -> str:
         place = f"{self.at}: " if self.at else ""
@@ -96,5 +112,5 @@ def place(path: Path) -> str:
 def finding_data(finding: Finding) -> Mapping[str, Any]:
     """A finding as it is stored in the journal."""
     data = {"rule": finding.rule, "severity": finding.severity.value, "where": finding.where}
-    excerpt = {"excerpt": finding.excerpt} if finding.excerpt else {}
-    return {**data, "message": finding.message, "fix": finding.fix, **excerpt}
+    more = {"excerpt": finding.excerpt, "fixed_by": "" if finding.fixed_by is FixedBy.AGENT else finding.fixed_by.value}
+    return {**data, "message": finding.message, "fix": finding.fix, **{key: text for key, text in more.items() if text}}

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from handrail.domain.checks.composition import COMPOSITIONS, CheckPart
-from handrail.domain.checks.finding import BLOCKING, Finding, Severity, blocks
+from handrail.domain.checks.finding import BLOCKING, Finding, FixedBy, Severity, blocks
 from handrail.domain.checks.rule import (
     CheckOutcome,
     Evidence,
@@ -30,6 +30,7 @@ from handrail.domain.checks.rule import (
 from handrail.domain.definition.model import Check, Prompt, Tool
 from handrail.domain.errors import Invalid
 from handrail.domain.journal.event import Proof
+from handrail.domain.json import canonical_bytes
 from handrail.domain.run.scope import condition_is_true_of, evaluated_of, rendered_of
 from handrail.domain.run.state import Run
 from handrail.domain.run.step_path import Lane
@@ -38,6 +39,7 @@ NESTED_MAX: Final = 8
 """How deep checks may be nested."""
 FINDINGS_MAX: Final = 50
 ABOUT_MAX: Final = 200
+FILLED_FIX: Final = "submit an output with values that fit; if that can't be, the workflow's author must fix it"
 
 
 class PlainRuleSet(Struct, frozen=True):
@@ -79,12 +81,19 @@ class Judgement(Struct, frozen=True):
         """Whether nothing blocks."""
         return not self.blocking
 
+    @property
+    def is_try(self) -> bool:
+        """Whether a refusal counts as a try of the agent: not if only others can fix what blocks."""
+        return any(one.fixed_by is FixedBy.AGENT for one in self.blocking)
+
 
 class RuleCall(Struct, frozen=True):
     """A rule to apply, with its parameters filled in."""
 
     rule: str
     parameters: Mapping[str, Any]
+    is_filled: bool = False
+    """Whether values of the run or the output were filled in: then they may be what is wrong with the parameters."""
 
 
 class Composed(Struct, frozen=True):
@@ -114,8 +123,15 @@ def _about(task: CheckTask) -> str:
     """The parameters of a rule inside another, in brief, so that a finding can name them."""
     if not isinstance(task, RuleCall) or not task.parameters:
         return ""
-    text = ", ".join(f"{name} {value}" for name, value in task.parameters.items())
+    text = ", ".join(f"{name} {_plain(value)}" for name, value in task.parameters.items())
     return f": {text[:ABOUT_MAX]}{'…' if len(text) > ABOUT_MAX else ''}"
+
+
+def _plain(value: Any) -> str:
+    """A parameter as a person writes it, not as Python does."""
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_plain, value))
+    return value if isinstance(value, str) else canonical_bytes(value).decode()
 
 
 def given_of(output: Any, run: Run, lane: Lane, fits: SchemaJudge) -> Given:
@@ -138,24 +154,26 @@ def _task(check: Check, given: Given, run: Run, lane: Lane) -> CheckTask | None:
     try:
         if check.when is not None and not condition_is_true_of(given.output, check.when, run, lane):
             return None
-        return _asked(check.rule, rendered_of(given.output, check.parameters, run, lane), given, depth=0)
+        parameters = rendered_of(given.output, check.parameters, run, lane)
+        return _asked(check.rule, parameters, given, is_filled=parameters != check.parameters)
     except Invalid as error:
         return _unreadable(check.rule, error, check.severity)
 
 
-def _asked(rule: str, parameters: Mapping[str, Any], given: Given, *, depth: int) -> CheckTask:
+def _asked(rule: str, parameters: Mapping[str, Any], given: Given, *, is_filled: bool, depth: int = 0) -> CheckTask:
     if depth > NESTED_MAX:
         return unusable(rule, f"checks are nested more than {NESTED_MAX} deep")
     composition = COMPOSITIONS.get(rule)
     if composition is None:
-        return RuleCall(rule, parameters)
-    if flaws := misfits(composition.card, parameters, given.fits):
+        return RuleCall(rule, parameters, is_filled)
+    if flaws := misfits(composition.card, parameters, given.fits, is_filled=is_filled):
         return flaws
-    inside = ((str(check["rule"]), _inside(check, given, depth=depth + 1)) for check in parameters["checks"])
+    inner = partial(_inside, given=given, is_filled=is_filled, depth=depth + 1)
+    inside = ((str(check["rule"]), inner(check)) for check in parameters["checks"])
     return Composed(rule, parameters, tuple((name, task) for name, task in inside if task is not None))
 
 
-def _inside(check: Mapping[str, Any], given: Given, *, depth: int) -> CheckTask | None:
+def _inside(check: Mapping[str, Any], given: Given, *, is_filled: bool, depth: int) -> CheckTask | None:
     """The task of a check inside another; None if its condition is false."""
     rule = str(check["rule"])
     try:
@@ -163,12 +181,16 @@ def _inside(check: Mapping[str, Any], given: Given, *, depth: int) -> CheckTask 
             return None
     except Invalid as error:
         return _unreadable(rule, error, Severity.MAJOR)
-    return _asked(rule, parameters_of(check), given, depth=depth)
+    return _asked(rule, parameters_of(check), given, is_filled=is_filled, depth=depth)
 
 
-def misfits(card: RuleCard, parameters: Mapping[str, Any], fits: SchemaJudge) -> CheckOutcome | None:
-    """Why a rule can't be applied with these parameters. The author must fix that; it never counts as a pass."""
-    found = tuple(_flaw(card.name, one.message, one.where) for one in fits(parameters_schema(card), parameters))
+def misfits(
+    card: RuleCard, parameters: Mapping[str, Any], fits: SchemaJudge, *, is_filled: bool = False
+) -> CheckOutcome | None:
+    """Why a rule can't be applied with these parameters, which never counts as a pass. Its author must fix that; if
+    values were filled in, they may be what is wrong, and the agent can submit others."""
+    flaws = (_flaw(card.name, one.message, one.where) for one in fits(parameters_schema(card), parameters))
+    found = tuple(replace(one, fix=FILLED_FIX, fixed_by=FixedBy.AGENT) if is_filled else one for one in flaws)
     return CheckOutcome(findings=found, was_run=False) if found else None
 
 
@@ -192,6 +214,7 @@ def _flaw(rule: str, message: str, place: str = "") -> Finding:
         message=f"the check can't be applied: {message}",
         fix="the workflow's author must fix it",
         unapplied=True,
+        fixed_by=FixedBy.AUTHOR,
     )
 
 
@@ -262,5 +285,5 @@ def _applied(task: CheckTask, given: Given, rule_set: PlainRuleSet) -> CheckOutc
     rule = rule_set.rules.get(task.rule)
     if rule is None:
         return not_run(task.rule)
-    flaws = misfits(rule.card, task.parameters, rule_set.fits)
+    flaws = misfits(rule.card, task.parameters, rule_set.fits, is_filled=task.is_filled)
     return flaws or CheckOutcome(findings=tuple(rule.find(task.parameters, given)))

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 from msgspec import Struct, field, to_builtins
 
 from handrail.domain.checks.finding import Finding
+from handrail.domain.definition.duration import DURATION_PATTERN
 from handrail.domain.json import Json
 
 SchemaJudge: TypeAlias = Callable[[Any, Any], Sequence[Finding]]
@@ -81,7 +82,7 @@ Rules: TypeAlias = Mapping[str, PlainRule]
 
 SHARED: Final[Mapping[str, Any]] = {
     "of": {"type": "string", "maxLength": 1_000},
-    "timeout": {"type": "string", "maxLength": 20},
+    "timeout": {"type": "string", "maxLength": 20, "pattern": DURATION_PATTERN},
 }
 """The schemas of the parameters that every rule accepts."""
 OF_CHECK: Final = frozenset({"rule", "when", "severity", "message"})
@@ -131,6 +132,8 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     counts: Mapping[str, int] = field(default_factory=dict)
     """Counts such as tests, failures, warnings, lines."""
     excerpt: str = ""
+    caveat: str = ""
+    """What is weaker about it than usual: its commands ran without a sandbox."""
     cached: bool = False
     """Whether the outcome was reused from an earlier run on identical inputs."""
     looks_at: LooksAt = LooksAt.WORDS

@@ -223,6 +223,8 @@ class Step(Struct, frozen=True, kw_only=True, omit_defaults=True):
     skippable: Skippable | None = None
     """Who may skip it, if the author says so; else it depends on what the step is (domain/policy/skipping.py)."""
     guidance: tuple[str, ...] = ()
+    runs_on: tuple[str, ...] = ()
+    """Which labels the node needs that calls its tool."""
     effect: Effect | None = None
     undo: Prompt | Tool | Call | None = None
 

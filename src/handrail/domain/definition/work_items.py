@@ -37,6 +37,12 @@ def is_judged(definition: Definition) -> bool:
     return any(isinstance(work, Prompt) or (isinstance(work, Tool) and work.checks) for work in works)
 
 
+def has_checks(definition: Definition) -> bool:
+    """Whether a run of the definition checks anything."""
+    works = (work for one in (definition, *definition.pinned.values()) for _, work in works_in(one))
+    return any(isinstance(work, Prompt | Tool) and work.checks for work in works)
+
+
 def tools_named(document: Any) -> frozenset[str]:
     """The tool names in a document that was not parsed yet, so that their servers can be asked about them."""
     found: set[str] = set()

@@ -15,15 +15,17 @@ from msgspec import Struct
 from handrail.domain.journal.chain import GENESIS, Break, Record
 from handrail.domain.journal.checkpoint import JOURNAL, Checkpoint, Order, shorter
 from handrail.domain.journal.event import STORE_STREAM
+from handrail.domain.journal.mark import ONE_LANE, Mark
 
 NEVER: Final = 2**63
+NO_LANE: Final = -1
 _encode = msgspec.json.Encoder().encode
 _sha256 = hashlib.sha256
 FOUND_MAX: Final = 1_000
 
 
 Row: TypeAlias = tuple[Any, ...]
-"""A place in the store, then the fields of the record there, of any type: they may be damaged."""
+"""A place in the store (lane, number there), then the fields of the record, of any type: they may be damaged."""
 
 
 class Gap(Struct):
@@ -36,13 +38,15 @@ class Gap(Struct):
 
 
 class Trail:
-    """Verifies the streams of a store in store order."""
+    """Verifies the streams of a store in store order.
+
+    With several lanes, what a checkpoint covers has to come before what it does not cover; events of a stream have to
+    come in their order. A position is then the number of the event in this walk, else its place in the store."""
 
     def __init__(self, checkpoints: Sequence[Checkpoint] = ()) -> None:
         self.events = 0
-        self.place = 0
         self.ends: dict[str, tuple[int, bytes, int]] = {}
-        """By stream: the number of its last event, that event's hash, and its place."""
+        """By stream: the number of its last event, that event's hash, and its position."""
         self.store: list[Record] = []
         """The events of the store's own stream."""
         self.erased: list[tuple[int, Record]] = []
@@ -52,7 +56,13 @@ class Trail:
         self._due = self._next_due()
         self._sealed = 0
         self._known: dict[str, int] = {}
-        self._order = Order()
+        self._places: dict[int, int] = {}
+        self._orders: dict[int, Order] = {}
+
+    @property
+    def mark(self) -> Mark:
+        """How far the store was followed."""
+        return Mark.of(self._places)
 
     @property
     def breaks(self) -> list[tuple[int, Break]]:
@@ -63,24 +73,30 @@ class Trail:
 
     def follow(self, batch: Sequence[Row]) -> None:
         """Verify the next events."""
-        ends, place, due = self.ends, self.place, self._due
+        ends, lane, place, due = self.ends, NO_LANE, 0, NEVER
         hashes: list[bytes] = []
+        at_place = self.events
         for row in batch:
-            seq, stream, n, at, kind, actor, step, attempt, version, salt, body, event_hash, erased = row
-            if seq != place + 1:
-                self._note_gap(place, seq)
-            if seq > due:
-                self._order.add(hashes)
+            row_lane, seq, stream, n, at, kind, actor, step, attempt, version, salt, body, event_hash, erased = row
+            if row_lane != lane:
+                self._leave(lane, place, hashes)
                 hashes = []
-                self._judge_due(seq)
-                due = self._due
+                lane, place, due = row_lane, self._places.get(row_lane, 0), self._due_in(row_lane)
+            at_place = seq if lane == ONE_LANE else at_place + 1
+            if seq != place + 1:
+                self._note_gap(lane, place, seq, at_place)
+            if seq > due:
+                self._leave(lane, place, hashes)
+                hashes = []
+                self._judge_due(lane, seq)
+                due = self._due_in(lane)
             place = seq
             if type(stream) is not str or type(n) is not int or type(event_hash) is not bytes:
-                self._add_gap(Gap(seq, seq, f"the event at place {seq} is damaged"))
+                self._add_gap(Gap(at_place, at_place, f"the event at {_place_text(lane, seq)} is damaged"))
                 continue
             last_n, prev, _ = ends.get(stream, _BEFORE)
             if n != last_n + 1:
-                self._note_number(row, last_n)
+                self._note_number(stream, n, at_place, last_n)
                 if n <= last_n:
                     continue  # it was moved after its successors: the stream's end stays where it is
             else:
@@ -91,25 +107,25 @@ class Trail:
                 except TypeError:  # a column has a type that handrail never writes
                     is_valid = False
                 if not is_valid:
-                    self._note(stream, n, seq, "its hash does not match its content and place")
-            ends[stream] = (n, event_hash, seq)
+                    self._note(stream, n, at_place, "its hash does not match its content and place")
+            ends[stream] = (n, event_hash, at_place)
             hashes.append(event_hash)
             if stream == STORE_STREAM:
-                self.store.append(Record(*row[1:]))
+                self.store.append(Record(*row[2:]))
             if erased is not None:
-                self.erased.append((seq, Record(*row[1:])))
-        self._order.add(hashes)
+                self.erased.append((at_place, Record(*row[2:])))
+        self._leave(lane, place, hashes)
         self.events += len(batch)
-        self.place = place
 
     def skip(self, reason: str) -> None:
-        """Note that the next place can't be read."""
-        self.place += 1
-        self._add_gap(Gap(self.place, self.place, reason))
+        """Note that the next place of a store with one lane can't be read."""
+        self._places[ONE_LANE] = place = self._places.get(ONE_LANE, 0) + 1
+        self._add_gap(Gap(place, place, reason))
 
     def finish(self) -> None:
         """Note the end of the store: everything sealed that was not seen is missing."""
-        self._judge_due(self.place + 1)
+        while self._checkpoints and self.mark.covers(self._checkpoints[-1].mark):
+            self._judge_next()
         for checkpoint in reversed(self._checkpoints):
             reason = shorter(self.events, checkpoint.events, f"checkpoint {checkpoint.number}")
             is_named = False
@@ -119,29 +135,48 @@ class Trail:
                     is_named = True
                     self._note_missing(stream, end_n + 1, (end_place, NEVER), reason)
             if not is_named and not self._found:
-                self._note(JOURNAL, self.place + 1, self.place + 1, reason)
+                self._note(JOURNAL, self._position + 1, self._position + 1, reason)
         self._checkpoints.clear()
 
-    def _next_due(self) -> int:
-        return self._checkpoints[-1].events if self._checkpoints else NEVER
+    @property
+    def _position(self) -> int:
+        """The position of the last event."""
+        return self._places.get(ONE_LANE, self.events)
+
+    def _next_due(self) -> dict[int, int] | None:
+        """How far the next checkpoint goes, by lane."""
+        return self._checkpoints[-1].mark.counts if self._checkpoints else None
+
+    def _due_in(self, lane: int) -> int:
+        return NEVER if self._due is None else self._due.get(lane, 0)
+
+    def _leave(self, lane: int, place: int, hashes: list[bytes]) -> None:
+        """Note how far a lane was followed."""
+        if lane != NO_LANE:
+            self._places[lane] = place
+        if hashes:
+            self._orders.setdefault(lane, Order()).add(hashes)
 
     def _note(self, stream: str, n: int, place: int, reason: str) -> None:
         if len(self._found) < FOUND_MAX:
             self._found.setdefault((stream, n), (place, reason))  # keep the first reason: it is closest to the cause
 
-    def _note_gap(self, place: int, seq: int) -> None:
+    def _note_gap(self, lane: int, place: int, seq: int, position: int) -> None:
+        of_lane = _of_lane(lane)
         if seq <= place:
-            self._note(JOURNAL, seq, place, f"place {seq} follows place {place}: the store is out of order")
+            reason = f"place {seq} follows place {place}{of_lane}: the store is out of order"
+            self._note(JOURNAL, seq, place if lane == ONE_LANE else position, reason)
             return
-        places = f"place {place + 1} is" if seq == place + 2 else f"places {place + 1} to {seq - 1} are"
-        self._add_gap(Gap(place + 1, seq - 1, f"{places} empty: an event was removed or moved"))
+        is_one = seq == place + 2
+        places = f"place {place + 1}{of_lane} is" if is_one else f"places {place + 1} to {seq - 1}{of_lane} are"
+        first, last = (place + 1, seq - 1) if lane == ONE_LANE else (position, position)
+        self._add_gap(Gap(first, last, f"{places} empty: an event was removed or moved"))
 
     def _add_gap(self, gap: Gap) -> None:
         if len(self._gaps) < FOUND_MAX:
             self._gaps.append(gap)
 
-    def _note_number(self, row: Row, last_n: int) -> None:
-        seq, stream, n = row[:3]
+    def _note_number(self, stream: str, n: int, seq: int, last_n: int) -> None:
         if n > last_n + 1:
             _, _, place = self.ends.get(stream, _BEFORE)
             self._note_missing(stream, last_n + 1, (place, seq), f"it is missing: {n} follows {last_n}")
@@ -151,7 +186,7 @@ class Trail:
     def _note_missing(self, stream: str, n: int, between: tuple[int, int], reason: str) -> None:
         """Note a missing event; an unreadable place between its neighbours is where it was."""
         after, before = between
-        place = before if before < NEVER else self.place + 1
+        place = before if before < NEVER else self._position + 1
         for gap in self._gaps:
             if after < gap.first and gap.last < before:
                 gap.is_explained = True
@@ -159,13 +194,16 @@ class Trail:
                 break
         self._note(stream, n, place, reason)
 
-    def _judge_due(self, seq: int) -> None:
-        """Compare with every checkpoint made before place `seq` was written."""
-        while self._checkpoints and self._checkpoints[-1].events < seq:
-            checkpoint = self._checkpoints.pop()
-            self._judge(checkpoint)
-            self._known.update((stream, n) for stream, n, _ in checkpoint.heads)
-            self._sealed, self._order = checkpoint.events, Order()
+    def _judge_due(self, lane: int, seq: int) -> None:
+        """Compare with every checkpoint made before place `seq` of a lane was written."""
+        while self._due_in(lane) < seq:
+            self._judge_next()
+
+    def _judge_next(self) -> None:
+        checkpoint = self._checkpoints.pop()
+        self._judge(checkpoint)
+        self._known.update((stream, n) for stream, n, _ in checkpoint.heads)
+        self._sealed, self._orders = checkpoint.events, {}
         self._due = self._next_due()
 
     def _judge(self, checkpoint: Checkpoint) -> None:
@@ -182,8 +220,12 @@ class Trail:
             elif end_hash.hex() != hash_hex:
                 reason = f"its hash is not the one in checkpoint {checkpoint.number}: the stream was rewritten"
                 self._note(stream, n, place, reason)
-        if not self._found and self._order.text() != checkpoint.order:
+        if not self._found and not self._is_in_order(checkpoint):
             self._explain_order(checkpoint)
+
+    def _is_in_order(self, checkpoint: Checkpoint) -> bool:
+        orders = {lane: order.text() for lane, order in self._orders.items()}
+        return orders == {lane: digest for lane, digest in checkpoint.orders.items() if digest}
 
     def _explain_order(self, checkpoint: Checkpoint) -> None:
         """All stream ends match, but the events differ from the sealed ones, or their order does."""
@@ -197,6 +239,14 @@ class Trail:
             first = self._sealed + 1
             reason = f"places {first} to {checkpoint.events} are not in the order of checkpoint {checkpoint.number}"
             self._note(JOURNAL, first, first, reason)
+
+
+def _of_lane(lane: int) -> str:
+    return "" if lane == ONE_LANE else f" of lane {lane}"
+
+
+def _place_text(lane: int, seq: int) -> str:
+    return f"place {seq}{_of_lane(lane)}"
 
 
 _BEFORE: Final = (0, GENESIS, 0)

@@ -8,16 +8,20 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
 
 from handrail.domain.errors import IntegrityBroken
 from handrail.domain.journal.chain import Head
+from handrail.domain.journal.mark import ONE_LANE, START, Mark
 
 CHECKPOINT_FORMAT: Final = 1
+"""Of a store with one lane."""
+LANES_FORMAT: Final = 2
+"""Of a store with several lanes; see docs/decisions/0015."""
 
 CHECKPOINTS: Final = "checkpoints"
 """The `stream` of a break in the checkpoint log; its n is the checkpoint's number."""
@@ -36,13 +40,30 @@ class Checkpoint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     at: int
     events: int
     order: str
-    """The digest of all event hashes since the previous checkpoint, in order: see `Order`."""
+    """The digest of all event hashes since the previous checkpoint, in order: see `Order`. With lanes, empty."""
     heads: tuple[tuple[str, int, str], ...]
     """(stream, number of its last event, hash of that event) for each stream that changed since the previous one."""
     previous: str = ""
     """The digest of the previous checkpoint."""
     is_restart: bool = field(default=False, name="anew")  # the key in files that are already signed
     """Whether an operator restarted the log: earlier problems of the journal were reviewed and accepted."""
+    lanes: tuple[tuple[int, int, str], ...] | UnsetType = UNSET  # left out of the bytes if there is only one lane
+    """(lane, number of its events, digest of the hashes of those since the previous checkpoint; empty: none) for each
+    lane that has events."""
+
+    @property
+    def mark(self) -> Mark:
+        """How far the checkpoint goes."""
+        if isinstance(self.lanes, UnsetType):
+            return Mark.at(self.events)
+        return Mark.of({lane: count for lane, count, _ in self.lanes})
+
+    @property
+    def orders(self) -> dict[int, str]:
+        """The digests of what is new since the previous checkpoint, by lane."""
+        if isinstance(self.lanes, UnsetType):
+            return {ONE_LANE: self.order}
+        return {lane: digest for lane, _, digest in self.lanes}
 
 
 class SealedCheckpoint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -90,11 +111,24 @@ def checkpoint_from(line: bytes) -> SealedCheckpoint:
         sealed = _decoder.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise IntegrityBroken(f"it can't be read: {error}") from error
-    if sealed.checkpoint.format != CHECKPOINT_FORMAT:
+    if sealed.checkpoint.format not in (CHECKPOINT_FORMAT, LANES_FORMAT):
         raise IntegrityBroken(f"its format {sealed.checkpoint.format} is not known to this handrail")
     if checkpoint_line(sealed) != line:
         raise IntegrityBroken("it is not in the form that handrail writes")
+    if reason := _uneven(sealed.checkpoint):
+        raise IntegrityBroken(reason)
     return sealed
+
+
+def _uneven(checkpoint: Checkpoint) -> str | None:
+    """What is wrong with the lanes of a checkpoint in itself; None if nothing."""
+    lanes = checkpoint.lanes
+    if isinstance(lanes, UnsetType):
+        return None if checkpoint.format == CHECKPOINT_FORMAT else "it has no lanes"
+    is_even = checkpoint.mark.lanes == tuple((lane, count) for lane, count, _ in lanes)  # sorted, and none of them 0
+    if checkpoint.format == LANES_FORMAT and is_even and checkpoint.mark.events == checkpoint.events:
+        return None
+    return "its lanes do not add up to its events"
 
 
 class Order:
@@ -113,17 +147,26 @@ class Order:
 
 
 def next_checkpoint(
-    previous: Checkpoint | None, *, store: str, at: int, events: int, order: str, heads: Iterable[Head]
+    previous: Checkpoint | None,
+    *,
+    store: str,
+    at: int,
+    mark: Mark,
+    orders: Mapping[int, str],
+    heads: Iterable[Head],
 ) -> Checkpoint:
-    """The checkpoint that follows `previous`, or the first."""
+    """The checkpoint that follows `previous`, or the first; `orders` are the digests of what is new, by lane."""
+    is_one = mark == Mark.at(mark.events)
     return Checkpoint(
+        format=CHECKPOINT_FORMAT if is_one else LANES_FORMAT,
         number=previous.number + 1 if previous else 1,
         store=store,
         at=at,
-        events=events,
-        order=order,
+        events=mark.events,
+        order=orders.get(ONE_LANE, "") if is_one else "",
         heads=tuple(sorted((head.stream, head.n, head.hash.hex()) for head in heads)),
         previous=checkpoint_digest(previous) if previous else "",
+        lanes=UNSET if is_one else tuple((lane, count, orders.get(lane, "")) for lane, count in mark.lanes),
     )
 
 
@@ -140,6 +183,8 @@ def misplaced(previous: Checkpoint | None, checkpoint: Checkpoint) -> str | None
         return "it restarts the log, but is not the first"
     if previous and checkpoint.events <= previous.events:
         return "it has no more events than the checkpoint before it"
+    if not checkpoint.mark.covers(previous.mark if previous else START):
+        return "it has fewer events in a lane than the checkpoint before it"
     return None
 
 

@@ -24,7 +24,7 @@ UPCASTS: Final[Mapping[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any
 KINDS: Final[Mapping[str, type[Event]]] = {
     re.sub(r"(?<!^)(?=[A-Z])", "_", event.__name__).lower(): event for event in get_args(Event)
 }
-_KIND_OF: Final[Mapping[type[Event], str]] = {event: kind for kind, event in KINDS.items()}
+KIND_OF: Final[Mapping[type[Event], str]] = {event: kind for kind, event in KINDS.items()}
 _DECODERS: Final = {kind: msgspec.json.Decoder(event) for kind, event in KINDS.items()}
 
 encode_body = msgspec.json.Encoder().encode
@@ -32,7 +32,7 @@ encode_body = msgspec.json.Encoder().encode
 
 def kind_of(event: Event) -> str:
     """The name under which an event is stored: `step_completed`."""
-    return _KIND_OF[type(event)]
+    return KIND_OF[type(event)]
 
 
 def decode_event(kind: str, version: int, body: bytes) -> Event:

@@ -23,6 +23,8 @@ class Fields(Struct, frozen=True, kw_only=True):
 
     payload: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
+    used: tuple[str, ...] = ()
+    """Those of the payload that later steps, an undo or a person who is asked may need, as long as the run is open."""
 
 
 _REASON: Final = Fields(payload=("reason",))
@@ -33,10 +35,12 @@ _ANSWER: Final = Fields(payload=("reason",), kept=("step", "digest", "channel", 
 
 FIELDS: Final[Mapping[type[e.Event], Fields]] = {
     e.RunStarted: Fields(
-        payload=("inputs", "goal"), kept=("definition", "workflow", "key", "asked", "pins", "project", "behalf")
+        payload=("inputs", "goal"),
+        kept=("definition", "workflow", "key", "asked", "pins", "project", "behalf"),
+        used=("inputs",),
     ),
     e.RunAdopted: Fields(payload=("reason",), kept=("project",)),
-    e.ProjectRecorded: Fields(payload=("dirty",), kept=("step", "commit", "branch", "tree")),
+    e.ProjectRecorded: Fields(payload=("dirty",), kept=("step", "commit", "branch", "tree", "missing")),
     e.RunPaused: _REASON,
     e.RunResumed: _REASON,
     e.RunCancelled: _REASON,
@@ -45,16 +49,22 @@ FIELDS: Final[Mapping[type[e.Event], Fields]] = {
     e.CompensationStarted: Fields(payload=("reason",), kept=("steps",)),
     e.RunCompensated: Fields(kept=("not_compensated",)),
     e.RunCompensationFailed: Fields(kept=("steps", "not_compensated")),
-    e.VarsSet: Fields(payload=("vars",)),
+    e.VarsSet: Fields(payload=("vars",), used=("vars",)),
     e.DecisionRecorded: Fields(payload=("decision", "reason", "alternatives", "details"), kept=("step",)),
     e.ActionRecorded: Fields(payload=("description", "output", "details"), kept=("step",)),
-    e.StepCarried: Fields(payload=("output",), kept=("step", "checks")),
-    e.StepOpened: Fields(payload=("values",), kept=("step",)),
+    e.StepCarried: Fields(payload=("output",), kept=("step", "checks"), used=("output",)),
+    e.StepOpened: Fields(payload=("values",), kept=("step",), used=("values",)),
     e.RoundStarted: _STEP,
     e.StepHandedOut: Fields(kept=("step", "agent")),
     e.OutputRefused: Fields(payload=("findings", "output"), kept=("step", "evidence")),
-    e.ApprovalRequested: Fields(payload=("text", "schema", "effects"), kept=("step", "digest", "by", "not_by")),
-    e.ApprovalGiven: Fields(payload=("reason", "content"), kept=("step", "digest", "channel", "behalf")),
+    e.ApprovalRequested: Fields(
+        payload=("text", "schema", "effects"),
+        kept=("step", "digest", "by", "not_by"),
+        used=("text", "schema", "effects"),
+    ),
+    e.ApprovalGiven: Fields(
+        payload=("reason", "content"), kept=("step", "digest", "channel", "behalf"), used=("content",)
+    ),
     e.ApprovalRejected: _ANSWER,
     e.ApprovalExpired: _STEP,
     e.ApprovalWithdrawn: Fields(kept=("step", "digest", "changed")),
@@ -65,15 +75,15 @@ FIELDS: Final[Mapping[type[e.Event], Fields]] = {
     e.AnswerCameLate: Fields(payload=("output", "message"), kept=("step",)),
     e.RetryScheduled: _STEP,
     e.StepDeferred: _STEP,
-    e.StepCompleted: Fields(payload=("output", "findings"), kept=("step", "checks", "evidence")),
+    e.StepCompleted: Fields(payload=("output", "findings"), kept=("step", "checks", "evidence"), used=("output",)),
     e.StepFailed: _STEP_MESSAGE,
     e.StepSkipped: _STEP_REASON,
     e.ApprovalOverridden: Fields(payload=("reason",), kept=("step", "digest", "channel")),
     e.StepCancelled: _STEP,
     e.StepBecameUncertain: _STEP,
     e.StepRetried: _STEP_REASON,
-    e.StepAccepted: Fields(payload=("reason", "output"), kept=("step",)),
-    e.UndoStarted: Fields(payload=("values",), kept=("step", "capture")),
+    e.StepAccepted: Fields(payload=("reason", "output"), kept=("step",), used=("output",)),
+    e.UndoStarted: Fields(payload=("values",), kept=("step", "capture"), used=("values",)),
     e.UndoFailed: _STEP_MESSAGE,
     e.UndoLost: _STEP,
     e.UndoBecameUncertain: _STEP,
@@ -86,6 +96,7 @@ FIELDS: Final[Mapping[type[e.Event], Fields]] = {
     s.PlanRetired: _REASON,
     # The store's own stream records what was done to the journal: nothing in it can be erased.
     s.StoreCreated: Fields(kept=("store", "key")),
+    s.NodeAdmitted: Fields(kept=("node", "key", "box", "by", "signature")),
     s.JournalAccepted: Fields(kept=("reason", "found")),
     s.PayloadErased: Fields(kept=("stream", "digest", "residue", "reason")),
 }
@@ -101,6 +112,12 @@ def erasable(event: e.Event) -> tuple[str, ...]:
     """The fields that an erasure of this event would empty."""
     left = residue(event)
     return tuple(name for name in FIELDS[type(event)].payload if getattr(event, name) != getattr(left, name))
+
+
+def used_later(event: e.Event) -> tuple[str, ...]:
+    """Those of the fields that an erasure of this event would empty, and that an open run may still need."""
+    used = FIELDS[type(event)].used
+    return tuple(name for name in erasable(event) if name in used)
 
 
 def _blank(value: Any) -> Any:

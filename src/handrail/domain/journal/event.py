@@ -121,7 +121,8 @@ class ProjectRecorded(Fact, frozen=True):
     """The state of the project when the run started, or when `step` was given out: rules compare with it.
 
     Without `commit` it was as when the run started. `dirty` are digests of the files that were not as in the commit,
-    `more` is how many others there were."""
+    `more` is how many others there were. `missing` says why there is no commit to compare with: then `dirty` has the
+    digests of all files."""
 
     step: str = ""
     commit: str = ""
@@ -129,6 +130,7 @@ class ProjectRecorded(Fact, frozen=True):
     tree: str = ""
     dirty: Mapping[str, Any] = field(default_factory=dict)
     more: int = 0
+    missing: str = ""
 
 
 class RunPaused(Fact, frozen=True):
@@ -259,6 +261,8 @@ class OutputRefused(Fact, frozen=True):
     findings: tuple[Mapping[str, Any], ...]
     evidence: tuple[Mapping[str, Any], ...] = ()
     output: Any = None
+    unchecked: bool = False
+    """Whether a check could not be applied, for reasons that the agent can't change: it is no try."""
 
 
 class AttemptStarted(Fact, frozen=True):

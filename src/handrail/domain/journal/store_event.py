@@ -61,6 +61,17 @@ class StoreCreated(Fact, frozen=True):
     key: str
 
 
+class NodeAdmitted(Fact, frozen=True):
+    """A node of a shared store was admitted: its public key signs checkpoints too, and `box` is the key under which
+    secrets are sealed for it. An admitted key has signed that; see domain/journal/node_admission.py for the bytes."""
+
+    node: str
+    key: str
+    box: str
+    by: str
+    signature: str
+
+
 class JournalAccepted(Fact, frozen=True):
     """An operator accepted a journal that differs from its last checkpoint."""
 
@@ -80,4 +91,4 @@ class PayloadErased(Fact, frozen=True):
 
 ServerEvent: TypeAlias = BreakerOpened | BreakerProbed | BreakerClosed
 PlanEvent: TypeAlias = PlanSaved | PlanRetired
-StoreEvent: TypeAlias = StoreCreated | JournalAccepted | PayloadErased
+StoreEvent: TypeAlias = StoreCreated | NodeAdmitted | JournalAccepted | PayloadErased

@@ -11,15 +11,18 @@ from typing import Final
 from msgspec import Struct
 
 from handrail.domain.json import Json
-from handrail.domain.language.expression_value import Frame
-from handrail.domain.language.shape import BOOLEAN, NUMBER, STRING, Shape
+from handrail.domain.language.expression_value import ExpressionRefused, Frame
+from handrail.domain.language.shape import BOOLEAN, NUMBER, STRING, Shape, array_shape
 
 TEXT: Final = frozenset({"string"})
 LIST: Final = frozenset({"array"})
 SIZED: Final = frozenset({"string", "array", "object"})
 NUMERIC: Final = frozenset({"number"})
 ANYTHING: Final = frozenset[str]()
+WORDABLE: Final = frozenset({"string", "number", "boolean"})
 DIGITS_BITS_MAX: Final = 1_024
+TEXT_PARTS_MAX: Final = 6
+TEXT_LENGTH_MAX: Final = 10_000
 
 
 class ExpressionFunction(Struct, frozen=True):
@@ -89,11 +92,28 @@ def _is_number(_: Frame, value: Json) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def _text(frame: Frame, *parts: str | float) -> str:
+    text = "".join(part if isinstance(part, str) else _number_word(part) for part in parts)
+    frame.spend(len(text))
+    if len(text) > TEXT_LENGTH_MAX:
+        raise ExpressionRefused(f"the text is longer than {TEXT_LENGTH_MAX:,} characters")
+    return text
+
+
+def _column(frame: Frame, items: list[Json], name: str) -> list[Json]:
+    frame.spend(len(items))
+    return [item[name] for item in items if isinstance(item, Mapping) and name in item]
+
+
 FUNCTIONS: Final[Mapping[str, ExpressionFunction]] = {
     "len": ExpressionFunction(takes=(SIZED,), gives=always(NUMBER), apply=_length),
     "lower": text_function(str.lower),
     "upper": text_function(str.upper),
     "word": ExpressionFunction(takes=(ANYTHING,), gives=always(STRING), apply=_word),
+    "text": ExpressionFunction(
+        takes=(WORDABLE,) * TEXT_PARTS_MAX, gives=always(STRING), apply=_text, optional=TEXT_PARTS_MAX - 1
+    ),
+    "column": ExpressionFunction(takes=(LIST, TEXT), gives=always(array_shape(None)), apply=_column),
     "is_number": ExpressionFunction(takes=(ANYTHING,), gives=always(BOOLEAN), apply=_is_number),
     "starts_with": ExpressionFunction(takes=(TEXT, TEXT), gives=always(BOOLEAN), apply=_starts_with),
     "ends_with": ExpressionFunction(takes=(TEXT, TEXT), gives=always(BOOLEAN), apply=_ends_with),

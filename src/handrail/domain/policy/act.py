@@ -46,6 +46,7 @@ class Act(StrEnum):
     RETIRE_PLAN = "retire a plan"
     EXECUTE = "execute a run: attempts, timers, rounds, ends"
     ADOPT = "adopt a run into another project"
+    PAUSE_NODE = "pause or resume a node"
     OPERATE = "erase a payload, or accept a journal that differs from its checkpoint"
 
 

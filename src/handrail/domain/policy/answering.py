@@ -14,9 +14,14 @@ from handrail.domain.policy.verdict import ALLOWED, PolicyVerdict, Refused
 
 STARTER: Final = "starter"
 TERMINAL: Final = "terminal"
-CHANNELS: Final = (TERMINAL, "command", "console", "elicitation", "task", "library", "agent")
-"""The ways an answer can come: typed at a terminal, by a command without one, in the console, by a form that an MCP
-client shows (`elicitation:claude-code`) or by its task, by a script, or by an agent itself."""
+APP: Final = "app"
+USUAL_CHANNELS: Final = (TERMINAL, "command", "console", "elicitation", "task", "library", "agent")
+"""The ways an answer can come that count unless the owner names others: typed at a terminal, by a command without one,
+in the console, by a form that an MCP client shows (`elicitation:claude-code`) or by its task, by a script, or by an
+agent itself."""
+CHANNELS: Final = (*USUAL_CHANNELS, APP)
+"""All of them. A page of ours in the window of an agent's client (`app:claude-desktop`) counts only where the owner
+names it: its calls come the same way as the agent's own, and only the client knows that a person pressed a button."""
 
 
 class AnswerRules(Struct, frozen=True, kw_only=True):
@@ -25,7 +30,7 @@ class AnswerRules(Struct, frozen=True, kw_only=True):
     agents_may_approve: bool = False
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The members of the groups that steps name in `by`."""
-    channels: tuple[str, ...] = CHANNELS
+    channels: tuple[str, ...] = USUAL_CHANNELS
     """The channels that count, by kind or in full."""
     passphrase: bool = False
     """Whether every answer needs the passphrase."""
@@ -84,7 +89,7 @@ def _no_person(answer: AnswerBy, rules: AnswerRules) -> Refused | None:
 def _no_channel(answer: AnswerBy, rules: AnswerRules) -> Refused | None:
     # Answers from before channels were recorded, and of the engine's own tests, come without one.
     kind = answer.channel.partition(":")[0]
-    if kind in rules.channels or answer.channel in rules.channels or (not kind and rules.channels == CHANNELS):
+    if kind in rules.channels or answer.channel in rules.channels or (not kind and rules.channels == USUAL_CHANNELS):
         return None
     counting = ", ".join(rules.channels)
     return Refused(

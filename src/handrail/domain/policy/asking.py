@@ -20,10 +20,16 @@ def may_command(actor: str, run: Run, definition: Definition, command: Command, 
     verdict = may(actor, act, policy)
     if isinstance(verdict, Refused):
         return verdict
-    # The passphrase is not known here: engine/running/answers.py has asked for it, where one is needed.
     if isinstance(command, GiveApproval | RejectApproval):
-        answer = AnswerBy(actor=actor, channel=command.channel, behalf=command.behalf, is_proven=True)
-        return may_answer(answer, asked_of(run, command.step), policy.answers)
-    if isinstance(command, SkipStep) and act is Act.OVERRIDE:
-        return may_override(AnswerBy(actor=actor, channel=command.channel, is_proven=True), policy.answers)
+        via = AnswerBy(actor=actor, channel=command.channel, behalf=command.behalf, is_proven=command.is_proven)
+        return may_answer(via, asked_of(run, command.step), policy.answers)
+    if act is Act.OVERRIDE:
+        return may_override(_override_by(actor, command), policy.answers)
     return verdict
+
+
+def _override_by(actor: str, command: Command) -> AnswerBy:
+    """Who goes past an approval, and how; what is no skip says nothing of how, and proves nothing."""
+    if not isinstance(command, SkipStep):
+        return AnswerBy(actor=actor)
+    return AnswerBy(actor=actor, channel=command.channel, is_proven=command.is_proven)

@@ -75,6 +75,7 @@ TABLE: Final[Mapping[Act, PolicyRow]] = {
     Act.RETIRE_PLAN: PolicyRow(Right.YES, Right.NO, why="only people retire plans"),
     Act.EXECUTE: PolicyRow(Right.NO, Right.NO, Right.YES, why="only handrail itself executes runs"),
     Act.ADOPT: PolicyRow(Right.YES, Right.NO, why="only people move runs between projects"),
+    Act.PAUSE_NODE: PolicyRow(Right.YES, Right.NO, why="only people decide which machines work"),
     Act.OPERATE: PolicyRow(Right.YES, Right.NO, why="only the operator changes what is stored"),
 }
 
@@ -90,6 +91,7 @@ HOW_A_PERSON: Final[Mapping[Act, str]] = {
     Act.RETIRE_PLAN: "ask the user to run `handrail plan retire PLAN`",
     Act.EXECUTE: "leave it to handrail: the run goes on by itself",
     Act.ADOPT: "ask the user to run `handrail project adopt RUN`",
+    Act.PAUSE_NODE: "ask the user to run `handrail nodes pause NODE`",
     Act.OPERATE: "ask the operator of this handrail",
 }
 """What an actor who may not do it can do instead."""

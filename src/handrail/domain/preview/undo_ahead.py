@@ -39,7 +39,7 @@ from handrail.domain.run.command import (
     StartUndo,
 )
 from handrail.domain.run.state import Run
-from handrail.domain.run.status import RunStatus, StepStatus
+from handrail.domain.run.status import STEP_HALF_DONE, RunStatus, StepStatus
 from handrail.domain.run.step_path import UNDO, is_in_undo, locate
 from handrail.domain.scheduling.agenda import Agenda
 from handrail.domain.scheduling.compensation import has_undo, holding_back, not_compensated, undo_order
@@ -185,6 +185,6 @@ def _why_undone(run: Run, definition: Definition, path: str, failed: frozenset[s
 
 def _why_lasting(run: Run, path: str) -> Lasting:
     state = run.step(path)
-    if state.status is StepStatus.FAILED:
+    if state.status in STEP_HALF_DONE:
         return Lasting.UNKNOWN
     return Lasting.GIVEN_UP if state.status is StepStatus.SKIPPED else Lasting.NO_UNDO

@@ -23,9 +23,15 @@ class Baseline(Struct, frozen=True, kw_only=True):
     """By path: a digest of each file that was not as in the commit; empty if it was deleted."""
     more: int = 0
     """How many such files there were besides those in `dirty`."""
+    missing: str = ""
+    """Why there is no commit to compare with, in words: there was no repository, or it could not be read."""
 
     def is_as(self, other: Baseline | None) -> bool:
         """Whether nothing has changed between the two, as far as is known."""
         if other is None or self.more or other.more:
             return False
-        return (self.commit, self.branch, self.dirty) == (other.commit, other.branch, other.dirty)
+        return _compared(self) == _compared(other)
+
+
+def _compared(one: Baseline) -> tuple[Any, ...]:
+    return one.commit, one.branch, one.dirty, one.missing

@@ -158,12 +158,14 @@ class HandOutStep(BaseCommand, frozen=True):
 
 
 class RefuseOutput(BaseCommand, frozen=True):
-    """Refuse the output that the agent submitted; `last` if a person must decide now."""
+    """Refuse the output that the agent submitted; after `tries_max` tries a person must decide (0: never)."""
 
     step: str
     findings: tuple[Mapping[str, Any], ...]
     evidence: tuple[Mapping[str, Any], ...] = ()
-    last: bool = False
+    unchecked: bool = False
+    """Whether a check could not be applied, for reasons that the agent can't change: it is no try."""
+    tries_max: int = 0
 
 
 class RequestApproval(BaseCommand, frozen=True):
@@ -195,6 +197,8 @@ class GiveApproval(BaseCommand, frozen=True):
     """The actor who answers: several approvals must come from different people."""
     channel: str = ""
     behalf: str = ""
+    is_proven: bool = False
+    """Whether the passphrase was asked for, where one is needed: engine/running/answers.py says so."""
 
 
 class RejectApproval(BaseCommand, frozen=True):
@@ -206,6 +210,7 @@ class RejectApproval(BaseCommand, frozen=True):
     at: int = 0
     channel: str = ""
     behalf: str = ""
+    is_proven: bool = False
 
 
 class ExpireApproval(BaseCommand, frozen=True):
@@ -295,6 +300,8 @@ class SkipStep(BaseCommand, frozen=True):
     is_condition: bool = False
     channel: str = ""
     """How it was asked for, if it goes past an approval."""
+    is_proven: bool = False
+    """Whether the passphrase was asked for then, where one is needed."""
 
 
 class RetryStep(BaseCommand, frozen=True):

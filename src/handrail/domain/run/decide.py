@@ -155,6 +155,7 @@ def _project(step: str, baseline: Baseline) -> ProjectRecorded:
         tree=baseline.tree,
         dirty=baseline.dirty,
         more=baseline.more,
+        missing=baseline.missing,
     )
 
 
@@ -311,14 +312,15 @@ def _moved_by_report(run: Run, action: RecordAction, definition: Definition) -> 
         return ()
     if comes_late(run):
         return ()
+    if has_approval(definition, locate(definition, action.step).step):
+        skipping = action.outcome is Outcome.SKIPPED
+        raise Conflict(
+            f"step {action.step!r} is an approval, or contains one: a person's answer completes it, not a report",
+            hint=f"ask the user to run `handrail {'run skip' if skipping else 'approve'} {run.id} {action.step}`",
+        )
     if action.outcome is Outcome.SKIPPED:
         return _decided(run, SkipStep(step=action.step, reason=action.description), definition)
     require_open(run)
-    if has_approval(definition, locate(definition, action.step).step):
-        raise Conflict(
-            f"step {action.step!r} is an approval, or contains one: a person's answer completes it, not a report",
-            hint=f"ask the user to run `handrail approve {run.id} {action.step}`",
-        )
     state = run.step(action.step)
     if state.status in STEP_SATISFIED and action.outcome is not Outcome.STARTED:
         raise Conflict(

@@ -102,7 +102,7 @@ def decide_wait(run: Run, command: WaitCommand, definition: Definition) -> list[
             return [granted(StepHandedOut, command)]
         case RefuseOutput(step=step):
             require_step_move(step, state, StepStatus.COMPLETED)
-            return _refused(command, tries=state.tries + 1)
+            return _refused(command, tries=state.tries if command.unchecked else state.tries + 1)
         case RequestApproval(step=step):
             require_step_move(step, state, StepStatus.WAITING)
             require_ready(run, step, definition)
@@ -154,7 +154,8 @@ def _still_missing(step: str, state: StepState, who: str) -> int:
 
 def _refused(command: RefuseOutput, *, tries: int) -> list[Event]:
     refused = granted(OutputRefused, command)
-    if not command.last:
+    # Decided here, by the tries that are recorded: two submissions at the same time are two tries.
+    if not 0 < command.tries_max <= tries:
         return [refused]
     message = f"the output was refused {plural(tries, 'time')}"
     return [refused, StepFailed(step=command.step, category=Category.INVALID_INPUT, message=message, asks=True)]

@@ -183,9 +183,14 @@ def _after_note(run: Run, event: RunAdopted | ProjectRecorded | VarsSet | Decisi
             return replace(run, project=event.project)
         case ProjectRecorded():
             baseline = Baseline(
-                commit=event.commit, branch=event.branch, tree=event.tree, dirty=event.dirty, more=event.more
+                commit=event.commit,
+                branch=event.branch,
+                tree=event.tree,
+                dirty=event.dirty,
+                more=event.more,
+                missing=event.missing,
             )
-            if not event.commit:  # as when the run started
+            if not event.commit and not event.missing:  # as when the run started
                 baseline = run.baselines.get("", baseline)
             return replace(run, baselines={**run.baselines, event.step: baseline})
         case VarsSet():

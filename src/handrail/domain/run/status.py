@@ -209,6 +209,8 @@ STEP_SUBMITTABLE: Final = STEP_BETWEEN_ATTEMPTS | {StepStatus.PENDING, StepStatu
 """Its output can be submitted, also after it failed."""
 STEP_RETRIABLE: Final = frozenset({StepStatus.FAILED, StepStatus.UNCERTAIN})
 """Somebody may decide that it is tried again."""
+STEP_HALF_DONE: Final = STEP_RETRIABLE
+"""It may have had its effect, or a part of it: that is not known."""
 STEP_IN_TROUBLE: Final = frozenset({StepStatus.FAILED, StepStatus.UNCERTAIN, StepStatus.COMPENSATION_FAILED})
 """It needs a decision: retry, skip, accept or undo."""
 STEP_STANDING: Final = frozenset({StepStatus.WAITING, StepStatus.COMPLETED})

@@ -75,6 +75,9 @@ class StepState(Struct, frozen=True, kw_only=True):
     attempts: int = 0
     undo_attempts: int = 0
     tries: int = 0
+    """How many outputs were refused since a person last decided."""
+    unchecked: bool = False
+    """Whether its last output could not be checked, so that it was no try."""
     output: Any = None
     started: int | None = None
     ended: int | None = None
@@ -177,8 +180,10 @@ def _after_wait(state: StepState, event: WaitEvent, entry: Entry) -> StepState:
         case StepHandedOut():
             started = entry.at if state.started is None else state.started
             return replace(state, status=StepStatus.WAITING, agent=event.agent, due=event.until, started=started)
+        case OutputRefused(unchecked=True):
+            return replace(state, unchecked=True)
         case OutputRefused(output=None):
-            return replace(state, tries=state.tries + 1)
+            return replace(state, tries=state.tries + 1, unchecked=False)
         case OutputRefused():
             return replace(state, output=event.output, refused=True)
         case ApprovalRequested():
@@ -303,7 +308,9 @@ def _after_end(state: StepState, event: EndEvent, entry: Entry) -> StepState:
             return replace(again, undo_lost=0, undo_uncertain=False, message="")
         case StepRetried():
             again = replace(state, status=StepStatus.READY, ended=None, due=None, failures=0, lost=0, asks=False)
-            return replace(again, tries=0, digest="", about=None, granted=state.round + 1)
+            # Only a person can repeat a step that was refused too often; an agent that gives up and tries again can't.
+            tries = 0 if state.asks else state.tries
+            return replace(again, tries=tries, digest="", about=None, granted=state.round + 1)
         case StepAccepted():
             done = replace(ended, status=StepStatus.COMPLETED, output=event.output, proof="claimed")
             return replace(done, actor=entry.actor, category=None, message="")

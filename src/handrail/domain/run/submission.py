@@ -18,6 +18,7 @@ from handrail.domain.definition.duration import UNIT_MS, duration_text
 from handrail.domain.definition.model import Category, Definition, Prompt
 from handrail.domain.errors import Conflict, Invalid, OnlyRecorded
 from handrail.domain.journal.event import How, Mode, Outcome, Proof
+from handrail.domain.run.approval_reach import held_by
 from handrail.domain.run.command import (
     Command,
     CompensateStep,
@@ -75,6 +76,8 @@ class Verdict(Struct, frozen=True, kw_only=True):
     evidence: tuple[Evidence, ...] = ()
     proof: Proof = Proof.CLAIMED
     """What the checks that passed are worth."""
+    unchecked: bool = False
+    """Whether it was refused only because of what others must fix: then it is no try."""
 
 
 ACCEPTED: Final = Verdict(accepted=True)
@@ -197,13 +200,30 @@ def require_turn(
     if state.status is StepStatus.FAILED:
         return  # an agent may still submit a step that has failed
     if run.status is not RunStatus.PAUSED or state.status is not StepStatus.WAITING:
-        require_ready(run, step, definition)  # a step in progress may end even while the run is paused
+        _require_ready(run, step, definition, for_agent)  # a step in progress may end even while the run is paused
     if not isinstance(start_of(run, definition, step, now=now, check=check), LeaveToAgent):
         raise Conflict(f"step {step!r} is not done: its condition does not hold", hint="it is skipped")
     _require_not_taken(given, state, now)
     # Rounds run in order, with a limit on how many at once: a step that has not started must be one of the waiting.
     if state.status in STEP_NOT_STARTED and step not in for_agent:
-        raise Conflict(f"step {step!r} is not ready: its round has not come", hint="ask for the current step")
+        raise Conflict(f"step {step!r} is not ready: its round has not come", hint=_open_words(run, for_agent))
+
+
+def _require_ready(run: Run, step: str, definition: Definition, for_agent: Collection[str]) -> None:
+    """Refuse a step that is not ready. What it waits for may itself not be ready: the open steps are named instead."""
+    try:
+        require_ready(run, step, definition)
+    except Conflict as refused:
+        if run.status is RunStatus.PAUSED or held_by(run, definition, step):
+            raise  # a person has to do something first
+        raise Conflict(str(refused), hint=_open_words(run, for_agent)) from None
+
+
+def _open_words(run: Run, for_agent: Collection[str]) -> str:
+    """What to do instead of a step that is not ready."""
+    names = [repr(name_for_agent(run, path)) for path in for_agent]
+    more = f" and {len(names) - NAMED_MAX} more" if len(names) > NAMED_MAX else ""
+    return f"open now: {', '.join(names[:NAMED_MAX])}{more}; do that first" if names else "ask for the current step"
 
 
 def _require_not_taken(given: Submission, state: StepState, now: int) -> None:
@@ -228,7 +248,8 @@ def verdict_on(run: Run, definition: Definition, given: Submission, judgement: J
     """The verdict on a submission, from the results of its checks."""
     if not judgement.is_good:
         blocking = tuple(one for one in judgement.findings if one.severity in BLOCKING[judgement.bar])
-        return Verdict(accepted=False, findings=blocking, evidence=judgement.evidence)
+        unchecked = not judgement.is_try
+        return Verdict(accepted=False, findings=blocking, evidence=judgement.evidence, unchecked=unchecked)
     found = locate(definition, given.step)
     work = work_of(run, found, given.step)
     if needs_confirmation(run, found, work, given.output) and not given.confirmed:
@@ -257,8 +278,7 @@ def commands_for(run: Run, definition: Definition, given: Submission, verdict: V
         return [_undone(given, verdict)]
     commands = _reopening(given, state, now)
     if not verdict.accepted:
-        last = state.tries + 1 >= work_of(run, locate(definition, step), step).max_tries
-        return [*commands, _refusal(step, verdict, last=last)]
+        return [*commands, _refusal(step, verdict, work_of(run, locate(definition, step), step).max_tries)]
     if given.vars:
         commands.append(SetVars(vars=given.vars))
     if given.confirmed:
@@ -285,12 +305,13 @@ def _reopening(given: Submission, state: StepState, now: int) -> list[Command]:
     return commands
 
 
-def _refusal(step: str, verdict: Verdict, *, last: bool) -> RefuseOutput:
+def _refusal(step: str, verdict: Verdict, tries_max: int) -> RefuseOutput:
     return RefuseOutput(
         step=step,
         findings=tuple(map(finding_data, verdict.findings)),
         evidence=tuple(map(evidence_data, verdict.evidence)),
-        last=last,
+        unchecked=verdict.unchecked,
+        tries_max=tries_max,
     )
 
 

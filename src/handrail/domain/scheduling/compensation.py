@@ -39,7 +39,9 @@ def not_compensated(run: Run, definition: Definition) -> list[str]:
 
 def _may_have_left(state: StepState) -> bool:
     if state.status is StepStatus.FAILED:
-        return state.category in EFFECT_UNKNOWN
+        # A command that ended with an error has run all the same: how far it came is not known.
+        is_half_done = state.category is Category.TOOL_ERROR and state.effect is Effect.IRREVERSIBLE
+        return is_half_done or state.category in EFFECT_UNKNOWN
     return state.status is StepStatus.SKIPPED and state.undo_attempts > 0
 
 

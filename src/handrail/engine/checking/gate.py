@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
 
-from handrail.domain.checks.finding import Finding, Severity, blocks
+from handrail.domain.checks.finding import Finding, FixedBy, Severity, blocks
 from handrail.domain.checks.judgement import (
     FINDINGS_MAX,
     CheckTask,
@@ -38,6 +38,8 @@ from handrail.domain.run.state import Run
 from handrail.domain.run.step_path import Lane
 from handrail.domain.suggestion import did_you_mean
 from handrail.engine.checking.rule import Baselines, Memory, Rule, RuleSet, RuleUnavailable, Setting
+from handrail.engine.checking.shared_call import SharedLooks
+from handrail.engine.known_secrets import NO_SECRETS, KnownSecrets
 from handrail.engine.sandbox import Sandbox
 from handrail.engine.tool import Progress, silent
 
@@ -69,11 +71,14 @@ class QualityGate:
     is_plain: bool = False
     """Whether only rules that read just the output are run; others are reported as not run."""
     places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+    secrets: KnownSecrets = NO_SECRETS
+    """What no finding may quote."""
 
     async def judge(
         self, work: Prompt | Tool, output: Any, run: Run, lane: Lane, *, step: str = "", progress: Progress = silent
     ) -> Judgement:
         """Judge an output of a step; checks are applied only if it fits the schema."""
+        output = self.secrets.scrubber().value(output)  # now: a finding quotes the beginning of a value
         shape = shape_of_output(work, output, self.fits)
         if blocks(shape) or not work.checks:
             return judgement_of(work, shape)
@@ -90,6 +95,7 @@ class OutputChecks:
 
     def __init__(self, gate: QualityGate, given: Given, baselines: Baselines, progress: Progress) -> None:
         self._gate = gate
+        self._looks = SharedLooks()
         self._setting = Setting(
             given=given,
             project=gate.project,
@@ -97,6 +103,7 @@ class OutputChecks:
             sandbox=gate.sandbox,
             baselines=baselines,
             progress=progress,
+            looks=self._looks,
         )
 
     async def outcome(self, task: CheckTask) -> CheckOutcome:
@@ -107,7 +114,7 @@ class OutputChecks:
             case Composed():
                 return await self._composed(task)
             case RuleCall():
-                return await self._applied(task.rule, task.parameters)
+                return await self._applied(task)
 
     async def _composed(self, task: Composed) -> CheckOutcome:
         """The outcome of a rule made of rules; its parts run in parallel, within its timeout."""
@@ -123,11 +130,12 @@ class OutputChecks:
         bounded = _bounded(task.card, whole, took=_since(started)) if whole.was_run else whole
         return replace(bounded, looks_at=whole.looks_at)
 
-    async def _applied(self, name: str, parameters: Mapping[str, Any]) -> CheckOutcome:
+    async def _applied(self, call: RuleCall) -> CheckOutcome:
+        name, parameters = call.rule, call.parameters
         rule = await self._gate.rules.find(name)
         if rule is None:
             return not_run(name) if self._gate.is_plain else unusable(name, _why_not(name, self._gate.rules))
-        if flaws := misfits(rule.card, parameters, self._gate.fits):
+        if flaws := misfits(rule.card, parameters, self._gate.fits, is_filled=call.is_filled):
             return flaws
         if rule.card.reads is Reads.OUTPUT:
             return await _guarded(rule, parameters, self._setting)
@@ -146,7 +154,7 @@ class OutputChecks:
             reading.cancel()
 
     async def _tree(self) -> str:
-        return await self._gate.tree() if self._gate.tree is not None else ""
+        return await self._looks.once("tree", self._gate.tree) if self._gate.tree is not None else ""
 
     async def _known_or_new(
         self, rule: Rule, parameters: Mapping[str, Any], setting: Setting, tree: Tree
@@ -156,14 +164,28 @@ class OutputChecks:
             inputs = await rule.inputs(parameters, setting)
         except (Exception, SystemExit) as error:  # third-party code may raise anything, and must not end this process
             return _broken(rule.card, f"it can't say what it reads: {_shown(error)}")
-        key = digest([rule.card.name, rule.card.version, parameters, inputs]) if inputs else ""
+        # What was found without a sandbox is not what would be found in one.
+        where = [setting.sandbox.caveat] if setting.sandbox.caveat else []
+        key = digest([rule.card.name, rule.card.version, parameters, inputs, *where]) if inputs else ""
         if key and (known := await self._gate.memory.find(key)) is not None:
             return _as_remembered(known, await tree())
         outcome = await _guarded(rule, parameters, setting)
         outcome = _with_digests(outcome, inputs, await tree())
-        if key and _is_settled(outcome):
+        if not key or not _is_settled(outcome):
+            return outcome
+        if inputs == (now := await self._inputs_now(rule, parameters, setting)):
             await self._gate.memory.keep(key, outcome)
+        elif now and not outcome.findings and not setting.sandbox.caveat:  # without one, its own command may write
+            return _changed_meanwhile(rule.card)
         return outcome
+
+    async def _inputs_now(self, rule: Rule, parameters: Mapping[str, Any], setting: Setting) -> str:
+        """What a rule reads once it has been applied: if that has changed, the outcome may be of either."""
+        tree = self._gate.tree if self._gate.tree is not None else setting.tree
+        try:
+            return await rule.inputs(parameters, replace(setting, tree=tree, looks=SharedLooks()))
+        except (Exception, SystemExit):  # third-party code may raise anything: then nothing is known about it
+            return ""
 
 
 def _is_settled(outcome: CheckOutcome) -> bool:
@@ -242,6 +264,21 @@ def _as_remembered(outcome: CheckOutcome, tree: str) -> CheckOutcome:
     return replace(outcome, evidence=evidence)
 
 
+def _changed_meanwhile(card: RuleCard) -> CheckOutcome:
+    """The outcome of a rule that passed for files that are no longer there."""
+    finding = Finding(
+        rule=card.name,
+        severity=Severity.CRITICAL,
+        where="checks",
+        message="the project changed while it was checked",
+        fix="submit again once nothing changes it any more",
+        unapplied=True,
+        fixed_by=FixedBy.AGENT,
+    )
+    evidence = Evidence(rule=card.name, version=card.version, passed=False, is_settled=False)
+    return CheckOutcome(findings=(finding,), evidence=evidence)
+
+
 def _too_slow(card: RuleCard, parameters: Mapping[str, Any]) -> CheckOutcome:
     return _broken(card, f"it took longer than {duration_text(_time_ms(card, parameters))}")
 
@@ -254,6 +291,7 @@ def _broken(card: RuleCard, words: str) -> CheckOutcome:
         message=f"the rule is broken: {words[:TEXT_MAX]}",
         fix="it neither passed nor failed; submit again, or contact the author of the rule",
         unapplied=True,
+        fixed_by=FixedBy.AUTHOR,
     )
     evidence = Evidence(
         rule=card.name, version=card.version, passed=False, excerpt=words[:EXCERPT_MAX], is_settled=False

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from handrail.domain.checks.rule import CheckOutcome, Given, RuleCard
 from handrail.domain.run.baseline import Baseline
+from handrail.engine.checking.shared_call import SharedLooks
 from handrail.engine.sandbox import Sandbox
 from handrail.engine.tool import Progress, silent
 
@@ -39,6 +40,8 @@ class Setting(Struct, frozen=True, kw_only=True):
     progress: Progress = silent
     tree: Callable[[], Awaitable[str]] | None = None
     """The digest of the project's files when the check started, computed once; None if it is not known."""
+    looks: SharedLooks | None = None
+    """What the checks of the same output look at in common."""
 
 
 class RuleUnavailable(Exception):

@@ -25,6 +25,7 @@ from handrail.domain.run.command import RecordProject
 from handrail.domain.run.guard import assignee
 from handrail.domain.run.guidance import is_undo, offered, work_of
 from handrail.domain.run.state import Run
+from handrail.domain.run.status import StepStatus
 from handrail.domain.run.step_path import UNDO, locate
 from handrail.domain.run.submission import (
     ACCEPTED,
@@ -45,7 +46,7 @@ from handrail.engine.reading.agenda_cache import AgendaCache
 from handrail.engine.reading.progress import progress_of
 from handrail.engine.reading.prospect import Prospect
 from handrail.engine.running.change_notifier import ChangeNotifier
-from handrail.engine.running.worker import WorkerSettings
+from handrail.engine.running.worker_settings import WorkerSettings
 from handrail.engine.tool import Progress as ToolProgress
 from handrail.engine.tool import silent
 
@@ -95,11 +96,14 @@ class Guide:
                 await ear.next_change(within_s=left_s)
 
     async def take(self, seen: RunForAgent, agent: str, *, actor: str) -> RunForAgent:
-        """The same step, assigned to the named agent; another step if another agent was faster."""
+        """The same step, recorded as given out now, and assigned to the agent if it has named itself.
+
+        It is another step if another agent was faster. A step that was given out before is not recorded again."""
         for _ in range(HAND_OUTS_MAX):
             if not seen.step or is_undo(seen.run, seen.step):
                 return seen
-            if assignee(seen.run.step(seen.step), at=self.settings.clock()) == agent:
+            state = seen.run.step(seen.step)
+            if state.status is StepStatus.WAITING and assignee(state, at=self.settings.clock()) == agent:
                 return seen
             command = handed_out(seen.step, agent, now=self.settings.clock())
             with contextlib.suppress(Conflict):  # it was taken, or ended, in the meantime: read again
@@ -181,8 +185,11 @@ class Guide:
     async def _observed(self, run: Run) -> Baseline | None:
         """The state of the project; if the run was started for the same call, it was just looked at."""
         if self.dispatch.is_just_started(run):
-            return run.baselines.get("")
-        return await self.dispatch.observe() if self.dispatch.observe is not None else None
+            baseline = run.baselines.get("")
+        else:
+            baseline = await self.dispatch.observe() if self.dispatch.observe is not None else None
+        # Without a repository, a step is compared with the start of the run: that is older, so nothing is missed.
+        return None if baseline is not None and baseline.missing else baseline
 
     async def _verdict(self, run: Run, definition: Definition, given: Submission, progress: ToolProgress) -> Verdict:
         if given.outcome is not Outcome.DONE:

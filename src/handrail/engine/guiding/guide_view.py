@@ -14,7 +14,7 @@ from handrail.domain.checks.finding import Finding
 from handrail.domain.definition.model import Definition
 from handrail.domain.definition.model_hint import Model
 from handrail.domain.errors import Invalid
-from handrail.domain.journal.event import Proof
+from handrail.domain.journal.event import Outcome, Proof
 from handrail.domain.json import canonical_bytes
 from handrail.domain.run.guidance import ShownStep, brief, name_for_agent, shown_step
 from handrail.domain.run.state import Run
@@ -75,6 +75,8 @@ class Guided(Shown, frozen=True):
     accepted: bool | None = None
     repeated: bool = False
     tries: int = 0
+    unchecked: bool = False
+    """Whether the output was refused only because a check could not be applied: it was no try."""
     findings: tuple[Finding, ...] = ()
     step: ShownStep | None = None
     preconditions: tuple[str, ...] = ()
@@ -99,6 +101,8 @@ class ReplyContext(Struct, frozen=True, kw_only=True):
     verdict: Verdict | None = None
     """The result of a submission; `submitted` is its step."""
     submitted: str = ""
+    outcome: Outcome = Outcome.DONE
+    """How the submission says that it ended."""
     recap: Recap | None = None
     is_first: bool = False
     models: tuple[Model, ...] = ()
@@ -109,12 +113,18 @@ class ReplyContext(Struct, frozen=True, kw_only=True):
         return self.verdict is not None and not self.verdict.accepted
 
     @property
+    def accepted_words(self) -> str:
+        """What was done with a submission that was accepted: a report that a step failed is not a success."""
+        return _ACCEPTED.get(self.outcome, "accepted")
+
+    @property
     def unconfirmed(self) -> str:
         """The step that waits only for a person's confirmation."""
         return self.submitted if self.verdict is not None and self.verdict.unconfirmed else ""
 
 
 PLAIN: Final = ReplyContext()
+_ACCEPTED: Final = {Outcome.FAILED: "recorded as failed, as reported", Outcome.SKIPPED: "skipped, as reported"}
 
 
 def guided(seen: RunForAgent, *, now: int, about: ReplyContext = PLAIN) -> Guided:
@@ -130,6 +140,7 @@ def guided(seen: RunForAgent, *, now: int, about: ReplyContext = PLAIN) -> Guide
         accepted=verdict.accepted if verdict else None,
         repeated=bool(verdict and verdict.repeated),
         tries=run.step(path).tries if about.is_refused else 0,
+        unchecked=bool(verdict and verdict.unchecked),
         findings=verdict.findings if verdict else (),
         step=_step(seen, path, about),
         ready=tuple(name_for_agent(run, one) for one in seen.prospect.for_agent[:READY_MAX]),
@@ -160,7 +171,8 @@ def _rules(definition: Definition, about: ReplyContext) -> Mapping[str, Any]:
 def refused_step(seen: RunForAgent) -> str:
     """The step whose output was refused and that is not done yet; empty if there is none."""
     open_steps = (seen.step, *seen.prospect.undecided)
-    return next((path for path in open_steps if path and seen.run.step(path).tries), "")
+    states = ((path, seen.run.step(path)) for path in open_steps if path)
+    return next((path for path, state in states if state.tries or state.unchecked), "")
 
 
 def recap_of(seen: RunForAgent, decisions: Sequence[str], refused: Sequence[str] = ()) -> Recap:

@@ -19,8 +19,8 @@ from handrail.domain.run.status import RUN_OPEN, STEP_SATISFIED, RunStatus
 from handrail.domain.run.step_path import locate, top_lane
 from handrail.domain.scheduling.loop_rounds import outputs_of
 from handrail.domain.scheduling.step_start import Grant, InputCheck, start_of
-from handrail.engine.clock import Clock
 from handrail.engine.dispatch import Dispatch
+from handrail.engine.passed_in import Clock
 from handrail.engine.reading.prospect import prospect_of
 
 ROUNDS_MAX: Final = 100

@@ -28,18 +28,21 @@ from handrail.domain.journal.checkpoint import (
 )
 from handrail.domain.journal.codec import entry_of
 from handrail.domain.journal.event import STORE_STREAM, Entry
+from handrail.domain.journal.mark import Mark
 from handrail.domain.journal.store_event import JournalAccepted, PayloadErased, StoreCreated
 from handrail.domain.journal.witnessed import Copies
 from handrail.engine.proving import evidence
 from handrail.engine.proving.checkpointer import CheckpointLog, Verifier, signature_problem, store_created
 from handrail.engine.proving.projection_repair import ChangeOf, WholeStore
+from handrail.engine.proving.read_ahead import ahead
 from handrail.engine.proving.stream_fold import change_of
 from handrail.engine.proving.witness_check import WitnessAgreement, WitnessComparison, compare_witness
-from handrail.engine.stream_pages import ahead, entries_of, pages_of
+from handrail.engine.stream_pages import entries_of, pages_of
 
 DATABASE: Final = "database"
 """The `stream` of a break that the database itself reports."""
 
+KEYLESS: Final = "the public key (journal.pub) is missing, so that no signature can be checked: restore the keys folder"
 BATCH: Final = 10_000
 DAMAGES_MAX: Final = 100
 TRIES_MAX: Final = 3
@@ -91,7 +94,7 @@ async def verify(
     witnessed: Copies | None = None,
     fold: ChangeOf = change_of,
 ) -> AuditResult:
-    """Verify the journal, or one stream; `replay` also replays each stream. Without a key no signature is checked.
+    """Verify the journal, or one stream; `replay` also replays each stream. Without a key nothing signed is verified.
 
     `witnessed` is what a witness has: it is compared, too."""
     witness = WitnessComparison()
@@ -112,7 +115,7 @@ async def verify(
         breaks=breaks,
         first_bad=breaks[0] if breaks else None,
         witness=witness.agreement,
-        notes=(*look.notes, *witness.notes, *_notes(look, seals, verifier)),
+        notes=(*look.notes, *witness.notes, *_notes(look, seals)),
     )
 
 
@@ -128,6 +131,8 @@ async def _seals(log: CheckpointLog, verifier: Verifier | None) -> _ReadCheckpoi
             seals.checkpoints.append(previous)
     except IntegrityBroken as error:
         seals.breaks.append(Break(CHECKPOINTS, len(seals.checkpoints) + 1, str(error)))
+    if seals.checkpoints and verifier is None:  # who changed the journal may have removed it
+        seals.breaks.append(Break(CHECKPOINTS, 1, KEYLESS))
     return seals
 
 
@@ -151,8 +156,9 @@ async def _look_at_events(
     store: WholeStore, seals: _ReadCheckpoints, verifier: Verifier | None, *, fold: ChangeOf | None
 ) -> _Inspection:
     swapped = await _swapped(store, seals)
-    trail = Trail(() if swapped else seals.checkpoints)
-    await _follow(store, trail)
+    sealed = [] if swapped else seals.checkpoints
+    trail = Trail(sealed)
+    await _follow(store, trail, [checkpoint.mark for checkpoint in sealed])
     entries, unreadable = _entries(trail.store)
     notes = [entry.event for entry in entries if isinstance(entry.event, PayloadErased)]
     erasures = evidence.erasure_breaks([record for _, record in trail.erased], notes)
@@ -196,12 +202,12 @@ async def _swapped(store: WholeStore, seals: _ReadCheckpoints) -> list[Break]:
     return [Break(STORE_STREAM, 1, another_store(seals.checkpoints[-1].store, created.store))]
 
 
-async def _follow(store: WholeStore, trail: Trail) -> None:
+async def _follow(store: WholeStore, trail: Trail, stops: Sequence[Mark]) -> None:
     """Follow the store to its end, past places that can't be read."""
     size = BATCH
     for _ in range(2 * DAMAGES_MAX):
         try:
-            async for batch in ahead(store.rows(after=trail.place, size=size)):
+            async for batch in ahead(store.rows(after=trail.mark, stops=stops, size=size)):
                 trail.follow(batch)
             break
         except IntegrityBroken as error:
@@ -282,7 +288,7 @@ def _other_key(entries: Sequence[Entry], seals: _ReadCheckpoints, verifier: Veri
     """The break if the key is not the one the store was created with, unless an operator restarted the log since."""
     made = [entry.event.key for entry in entries if isinstance(entry.event, StoreCreated)]
     is_accepted = any(checkpoint.is_restart for checkpoint in seals.checkpoints[:1])
-    if verifier is None or is_accepted or not any(made) or made[0] == verifier.public:
+    if verifier is None or is_accepted or not any(made) or verifier.created(made[0]):
         return []
     return [Break(STORE_STREAM, 1, "the store was created with a different key than the one in use")]
 
@@ -296,9 +302,8 @@ def _accepted(entries: Sequence[Entry]) -> list[str]:
     ]
 
 
-def _notes(look: _Inspection, seals: _ReadCheckpoints, verifier: Verifier | None) -> list[str]:
+def _notes(look: _Inspection, seals: _ReadCheckpoints) -> list[str]:
     if not seals.checkpoints:
         return ["there is no checkpoint: nothing is signed"]
-    notes = [] if verifier else ["no key is available: signatures were not checked"]
     unsigned_events = look.events - look.signed
-    return [*notes, f"{unsigned_events} events since the last checkpoint are not signed"] if unsigned_events else notes
+    return [f"{unsigned_events} events since the last checkpoint are not signed"] if unsigned_events else []

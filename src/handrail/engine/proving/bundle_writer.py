@@ -33,8 +33,8 @@ from handrail.domain.journal.proof_bundle import (
     signed_bytes,
 )
 from handrail.domain.journal.store_event import PayloadErased
-from handrail.engine.clock import Clock
 from handrail.engine.journal import Journal
+from handrail.engine.passed_in import Clock
 from handrail.engine.proving.bundle_check import Proven, check_bundle
 from handrail.engine.proving.checkpointer import CheckpointLog, Signer, signature_problem
 from handrail.engine.stream_pages import entries_of, pages_of

@@ -4,8 +4,10 @@ Async; uses only protocols. audit.py verifies the whole journal."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 from typing import Final, Protocol
 
 from msgspec.structs import replace
@@ -27,9 +29,10 @@ from handrail.domain.journal.checkpoint import (
 )
 from handrail.domain.journal.codec import entry_of
 from handrail.domain.journal.event import STORE_STREAM
+from handrail.domain.journal.mark import START, Mark
 from handrail.domain.journal.store_event import StoreCreated
-from handrail.engine.clock import Clock
-from handrail.engine.journal import Placed
+from handrail.engine.journal import Placed, mark_after
+from handrail.engine.passed_in import Clock
 
 SEALS_MAX: Final = 50
 FOUND_MAX: Final = 20
@@ -50,6 +53,14 @@ class Verifier(Protocol):
 
     def holds(self, message: bytes, signature: bytes) -> bool:
         """Whether this key made this signature of this message."""
+        ...
+
+    def of(self, key: str) -> Verifier | None:
+        """What checks the signatures of the key with this id; None if that key may not sign here."""
+        ...
+
+    def created(self, public: str) -> bool:
+        """Whether a store that was created with this public key may be ours."""
         ...
 
 
@@ -88,12 +99,12 @@ class CheckpointedStore(Protocol):
         """The records of a stream with n > after, in order."""
         ...
 
-    async def heads(self, *, after: int = 0) -> tuple[int, list[Head]]:
-        """The number of events in the store, and the ends of the streams that changed after place `after`."""
+    async def end(self) -> Mark:
+        """The mark of everything in the store."""
         ...
 
-    def scan(self, *, after: int = 0, size: int = 2_000) -> AsyncIterator[list[Placed]]:
-        """All records in store order, in batches, from one consistent snapshot."""
+    def scan(self, *, after: Mark = START, size: int = 2_000) -> AsyncIterator[list[Placed]]:
+        """All records behind a mark, in batches, from one consistent snapshot: each stream and each lane in order."""
         ...
 
 
@@ -139,40 +150,43 @@ class Checkpointer:
             return [Break(where, 0, str(error))]
 
     async def _next(self, previous: Checkpoint | None, *, restart: bool) -> Checkpoint | None:
-        store, after = await store_id(self.store), previous.events if previous else 0
+        store, after = await store_id(self.store), previous.mark if previous else START
         if previous and store != previous.store:
             raise IntegrityBroken(another_store(previous.store, store))
-        events, order, heads = await self._since(after)
-        if events > after:
+        mark, orders, heads = await self._since(after)
+        if mark != after:
             checkpoint = next_checkpoint(
-                previous, store=store, at=self.clock(), events=events, order=order.text(), heads=heads.values()
+                previous, store=store, at=self.clock(), mark=mark, orders=orders, heads=heads.values()
             )
             return replace(checkpoint, is_restart=restart)
-        count, _ = await self.store.heads(after=after)
-        if count < after:
-            raise IntegrityBroken(shorter(count, after, "its last checkpoint"))
+        end = await self.store.end()
+        if not end.covers(after):
+            raise IntegrityBroken(shorter(end.shared(after).events, after.events, "its last checkpoint"))
         return None
 
-    async def _since(self, place: int) -> tuple[int, Order, dict[str, Head]]:
-        """The events after a place: up to where, in which order, and the ends of the streams that changed."""
+    async def _since(self, mark: Mark) -> tuple[Mark, Mapping[int, str], dict[str, Head]]:
+        """The events behind a mark: up to where, in which order by lane, and the ends of the streams that changed."""
         heads: dict[str, Head] = {}
-        order = Order()
-        async for batch in self.store.scan(after=place):
-            order.add(placed.record.hash for placed in batch)
+        orders: dict[int, Order] = {}
+        async for batch in self.store.scan(after=mark):
+            for lane, placed in groupby(batch, key=attrgetter("lane")):
+                orders.setdefault(lane, Order()).add(one.record.hash for one in placed)
             heads |= {one.record.stream: Head(one.record.stream, one.record.n, one.record.hash) for one in batch}
-            place = batch[-1].seq
-        return place, order, heads
+            mark = mark_after(mark, batch)
+        return mark, {lane: order.text() for lane, order in orders.items()}, heads
 
     async def _differences(self, last: SealedCheckpoint) -> list[Break]:
         checkpoint = last.checkpoint
         if reason := signature_problem(last, self.signer):
             return [Break(CHECKPOINTS, checkpoint.number, reason)]
         store = await store_id(self.store)
-        events, _ = await self.store.heads(after=checkpoint.events)
-        if events and store != checkpoint.store:
+        end = await self.store.end()
+        if end.events and store != checkpoint.store:
             return [Break(STORE_STREAM, 1, another_store(checkpoint.store, store))]
         breaks = [await self._missing(checkpoint, *head) for head in checkpoint.heads]
-        if events < checkpoint.events:
+        if not end.covers(checkpoint.mark):
+            # With lanes, others may have grown since: what counts is how much of what was sealed is there.
+            events = end.shared(checkpoint.mark).events
             breaks.insert(0, Break(JOURNAL, events + 1, shorter(events, checkpoint.events, "its last checkpoint")))
         return [broken for broken in breaks if broken]
 
@@ -207,9 +221,10 @@ async def store_id(store: CheckpointedStore) -> str:
 
 def signature_problem(sealed: SealedCheckpoint, verifier: Verifier) -> str | None:
     """Why a checkpoint's signature is not accepted; None if it is."""
-    if sealed.key != verifier.key:
+    signer = verifier.of(sealed.key)
+    if signer is None:
         return f"it is signed by another key ({sealed.key[:16]!r}, not {verifier.key!r})"
-    if not verifier.holds(checkpoint_bytes(sealed.checkpoint), sealed.signature_bytes):
+    if not signer.holds(checkpoint_bytes(sealed.checkpoint), sealed.signature_bytes):
         return "its signature is invalid: it was edited"
     return None
 

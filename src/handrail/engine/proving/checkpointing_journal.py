@@ -43,7 +43,8 @@ class CheckpointingJournal:
     checkpointer: Sealer
     every: int
     rest_s: float = REST_S
-    _unsealed: int = 0
+    unsealed: int = 0
+    """How many events were appended since the last checkpoint."""
     _is_wanted: bool = False
     _task: asyncio.Task[None] | None = None
     _closing: asyncio.Event = field(default_factory=asyncio.Event)
@@ -51,8 +52,8 @@ class CheckpointingJournal:
     async def append(self, records: Sequence[Record], change: Change, *, lease: Lease | None = None) -> None:
         """Append; soon after the end of a run, or after enough events, a checkpoint follows."""
         await self.journal.append(records, change, lease=lease)
-        self._unsealed += len(records)
-        if self._unsealed >= self.every or any(record.kind in ENDS for record in records):
+        self.unsealed += len(records)
+        if self.unsealed >= self.every or any(record.kind in ENDS for record in records):
             self._is_wanted = True
             self._task = self._task or asyncio.create_task(self._seal_while_wanted())
 
@@ -69,7 +70,7 @@ class CheckpointingJournal:
         self._closing.set()
         if self._task is not None:
             await self._task
-        if self._unsealed:
+        if self.unsealed:
             await self._seal()
 
     async def _seal_while_wanted(self) -> None:
@@ -81,7 +82,7 @@ class CheckpointingJournal:
         self._task = None
 
     async def _seal(self) -> None:
-        self._unsealed = 0
+        self.unsealed = 0
         try:
             checkpoint = await self.checkpointer.seal()
         except HandrailError as error:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from handrail.domain.errors import Conflict, Forbidden, JournalConflict, NotFound, OtherProject
 from handrail.domain.journal.chain import Record, body_digest
 from handrail.domain.journal.codec import encode_body, entry_of
-from handrail.domain.journal.erasure import residue
+from handrail.domain.journal.erasure import residue, used_later
 from handrail.domain.journal.event import PLAN_PREFIX, STORE_STREAM
 from handrail.domain.journal.projection import Change
 from handrail.domain.journal.store_event import PayloadErased
@@ -21,9 +21,10 @@ from handrail.domain.policy.act import Act
 from handrail.domain.policy.table import may
 from handrail.domain.policy.verdict import require_allowed
 from handrail.domain.project import FindProject, plan_in, refusal, server_in
-from handrail.engine.clock import Clock, Entropy
+from handrail.domain.run.status import RUN_ENDED
 from handrail.engine.journal import Archive, Journal
 from handrail.engine.known_secrets import NO_SECRETS, KnownSecrets
+from handrail.engine.passed_in import Clock, Entropy
 from handrail.engine.proving.projection_repair import ChangeOf
 from handrail.engine.proving.stream_fold import change_of
 from handrail.engine.record_writer import RecordWriter
@@ -52,8 +53,10 @@ async def erase_payload(
     fold: ChangeOf = change_of,
     secrets: KnownSecrets = NO_SECRETS,
     within: Within | None = None,
+    is_forced: bool = False,
 ) -> Record:
-    """Remove the content of one event permanently; returns the event as it is now. Of any project, or `within` one."""
+    """Remove the content of one event permanently; returns the event as it is now. Of any project, or `within` one;
+    what an open run may still need only if it is forced."""
     require_allowed(may(actor, Act.OPERATE))
     record_writer = RecordWriter(clock, entropy, secrets)
     for _ in range(TRIES_MAX):
@@ -63,6 +66,7 @@ async def erase_payload(
         left = [erased if record.n == n else record for record in records]
         change = fold(stream, map(entry_of, left))
         _require_own(stream, change, within)
+        _require_unneeded(records, n, change, is_forced=is_forced)
         try:
             await archive.erase(erased, note, change)
         except JournalConflict:
@@ -72,12 +76,29 @@ async def erase_payload(
     raise JournalConflict("too many writers append to the store's stream at once")
 
 
-async def erasable_record(journal: Journal, stream: str, n: int, *, within: Within | None = None) -> Record:
+async def erasable_record(
+    journal: Journal, stream: str, n: int, *, within: Within | None = None, is_forced: bool = False
+) -> Record:
     """The event as it is before an erasure; refused for the reasons that the erasure itself would be refused for."""
     records = await records_of(journal, stream)
     record = _erasable(records, stream, n)
-    _require_own(stream, change_of(stream, map(entry_of, records)), within)
+    change = change_of(stream, map(entry_of, records))
+    _require_own(stream, change, within)
+    _require_unneeded(records, n, change, is_forced=is_forced)
     return record
+
+
+def _require_unneeded(records: list[Record], n: int, change: Change, *, is_forced: bool) -> None:
+    """Refuse to take from a run what it needs to go on, or to be undone, unless that is meant."""
+    if is_forced or change.run is None or change.run.status in RUN_ENDED:
+        return
+    record = next(one for one in records if one.n == n)
+    if used := used_later(entry_of(record).event):
+        raise Conflict(
+            f"{record.stream} is {change.run.status}: without the {' and '.join(used)} of event {n}, later steps, its "
+            "undo or a person who is asked may lack what they need",
+            hint=f"end the run first (`handrail run cancel {record.stream}`), or add --force",
+        )
 
 
 def _require_own(stream: str, change: Change, within: Within | None) -> None:

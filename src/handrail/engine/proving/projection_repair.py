@@ -11,6 +11,7 @@ from handrail.domain.errors import IntegrityBroken, Unavailable
 from handrail.domain.journal.event import PLAN_PREFIX, RUN_PREFIX, Entry
 from handrail.domain.journal.projection import Change, PlanRow, RunRow
 from handrail.domain.project import plan_in, row_stream, scoped
+from handrail.engine.fleet.node_table import NodeTable
 from handrail.engine.journal import Archive, Journal, ProjectionReader
 from handrail.engine.proving.stream_fold import change_of
 from handrail.engine.running.lease import Leases
@@ -23,7 +24,11 @@ ChangeOf: TypeAlias = Callable[[str, Iterable[Entry]], Change]
 
 
 class WholeStore(Journal, ProjectionReader, Archive, Leases, Protocol):
-    """A whole store: its events, its projections, its file, and its leases."""
+    """A whole store: its events, its projections, its file, its leases, and who works on it."""
+
+    def nodes(self) -> NodeTable:
+        """Who works on this store."""
+        ...
 
 
 async def rebuild(store: WholeStore, *, fold: ChangeOf = change_of) -> int:

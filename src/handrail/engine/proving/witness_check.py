@@ -86,9 +86,10 @@ def _stranger(one: Witnessed, present: str, verifier: Verifier | None) -> str | 
         return f"the witness has a checkpoint of store {one.store!r}, this is {present!r}: the database was replaced"
     if verifier is None:
         return None
-    if one.key != verifier.key:
+    signer = verifier.of(one.key)
+    if signer is None:
         return f"the witness has a checkpoint of key {one.key[:16]!r}, this is {verifier.key!r}: the key was replaced"
-    if one.sealed is not None and signature_problem(one.sealed, verifier):
+    if one.sealed is not None and signature_problem(one.sealed, signer):
         return "the copy in the witness was edited: its signature is invalid"
     return None
 

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from handrail.domain.errors import HandrailError
 from handrail.domain.journal.checkpoint import SealedCheckpoint, checkpoint_digest
-from handrail.engine.clock import Clock
+from handrail.engine.passed_in import Clock
 from handrail.engine.proving.checkpointer import CheckpointLog
 
 BATCH: Final = 100

@@ -13,8 +13,8 @@ from weakref import WeakValueDictionary
 from handrail.domain.definition.model import Definition
 from handrail.domain.run.state import Run
 from handrail.domain.scheduling.agenda import Agenda
-from handrail.engine.dispatch import Watcher
 from handrail.engine.reading.prospect import Prospect, prospect_by
+from handrail.engine.watching import Watcher
 from handrail.foundation.bounded_cache import BoundedCache
 
 RUNS_KEPT: Final = 50

@@ -78,11 +78,11 @@ class Approvals:
     previews: ControlPreviews
 
     async def pending(
-        self, *, actor: str, channel: str = "", limit: int = 200, all_projects: bool = False
+        self, *, actor: str, channel: str = "", limit: int = 200, project: str = "", all_projects: bool = False
     ) -> list[PendingApproval]:
         """All that waits for an answer in at most so many runs, as this actor sees it."""
         reader = self.previews.reader
-        rows = await reader.runs(status=RUN_SHOWN_ASKING, limit=limit, all_projects=all_projects)
+        rows = await reader.runs(status=RUN_SHOWN_ASKING, limit=limit, project=project, all_projects=all_projects)
         asked = [(row, one) for row in rows for one in row.waiting_for if one.kind is WaitingKind.APPROVAL]
         found = []
         # One by one: each is read from the cache of the list above, and a long list must not fill the event loop.

@@ -16,7 +16,7 @@ from handrail.domain.journal.chain import GENESIS, Record
 from handrail.domain.journal.event import PLAN_PREFIX, RUN_PREFIX, SERVER_PREFIX
 from handrail.domain.journal.event_times import INSTANTS
 from handrail.domain.project import plan_in, scoped, server_in
-from handrail.engine.journal import FAR_BEHIND, Archive, Journal, Placed, ProjectionReader
+from handrail.engine.journal import FAR_FUTURE, LAST, Archive, Journal, ProjectionReader
 
 SHOWN_MAX: Final = 1_000
 BATCH: Final = 1_000
@@ -39,10 +39,10 @@ class Query(Struct, frozen=True, kw_only=True):
     actor: str = ""
     text: str = ""
     since: int = 0
-    until: int = FAR_BEHIND
+    until: int = FAR_FUTURE
     limit: int = 50
     after: int | None = None
-    """Where the last answer ended: an event's number in a stream, or a place in the store."""
+    """Where the last answer ended: an event's number in a stream, or a position in the store."""
     project: str | None = None
     """Whose events of the whole store; None for those of all projects."""
 
@@ -119,20 +119,19 @@ class Ledger:
         return Found(tuple(found), place)
 
     async def _in_store(self, asked: Query) -> Found:
-        end, _ = await self.archive.heads(after=FAR_BEHIND)
-        place = end if asked.after is None else min(asked.after, end)
+        place = LAST if asked.after is None else asked.after
         found: list[Hit] = []
         owners: dict[str, str | None] = {}
         for _ in range(READ_MAX // BATCH):
-            start = max(0, place - BATCH)
-            for placed in reversed(await self._between(start, place)):
+            batch = await self.archive.latest(until=place, size=BATCH)
+            for placed in batch:
                 if len(found) == asked.limit:
                     return Found(tuple(found), placed.seq)
                 if asked.wants(placed.record) and await self._is_of(placed.record.stream, asked.project, owners):
                     found.append(Hit(placed.seq, placed.record))
-            place = start
-            if not place:
+            if len(batch) < BATCH:
                 return Found(tuple(found), None)
+            place = batch[-1].seq - 1
         return Found(tuple(found), place)
 
     async def _is_of(self, stream: str, project: str | None, owners: dict[str, str | None]) -> bool:
@@ -150,15 +149,6 @@ class Ledger:
             return server_in(stream)[0] or None
         row = await self.archive.run(stream) if stream.startswith(RUN_PREFIX) else None
         return row.project if row is not None else None
-
-    async def _between(self, start: int, end: int) -> list[Placed]:
-        """The events after place `start`, up to place `end`."""
-        placed: list[Placed] = []
-        async for batch in self.archive.scan(after=start, size=BATCH):
-            placed += [one for one in batch if one.seq <= end]
-            if not batch or batch[-1].seq >= end:
-                break
-        return placed
 
     async def decisions(self, stream: str, *, limit: int) -> list[str]:
         """The latest decisions of a run, one line each."""

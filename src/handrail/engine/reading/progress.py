@@ -167,9 +167,17 @@ class _Counter:
         if isinstance(loop.work, Repeat):
             return f"{state.round + 1} of at most {loop.work.repeat.bound}"
         rounds = state.rounds or 0
+        return f"{self.current_round(loop, path, rounds)} of {rounds}"
+
+    def current_round(self, loop: Step, path: str, rounds: int) -> int:
+        """The latest round, from 1; also one whose first step is open, and has no event yet."""
         # Rounds start in order, so the first that has not started is found without looking at each.
         started = bisect_left(range(rounds), 1, key=lambda number: not self.has_started(loop, f"{path}[{number}]."))
-        return f"{started} of {rounds}"
+        is_next = started < rounds and self.is_over(loop, f"{path}[{started - 1}].")
+        return min(rounds, started + 1) if is_next or not started else started
+
+    def is_over(self, loop: Step, prefix: str) -> bool:
+        return all(self.run.step(prefix + step.id).status in STEP_SATISFIED for step in loop.body)
 
     def has_started(self, loop: Step, prefix: str) -> bool:
         return any(prefix + step.id in self.run.steps for step in loop.body)

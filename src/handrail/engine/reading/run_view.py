@@ -27,17 +27,24 @@ from handrail.domain.run.command import AcceptStep, Command, RetryStep, SkipStep
 from handrail.domain.run.guidance import name_for_agent
 from handrail.domain.run.legal_controls import Action, Legal, is_undo_undecided, legal_actions
 from handrail.domain.run.state import Run
-from handrail.domain.run.status import RUN_OPEN, RUN_UNDOING, RUN_WITH_REASON, STEP_UNDO_STARTED, RunStatus, StepStatus
+from handrail.domain.run.status import (
+    RUN_OPEN,
+    RUN_UNDOING,
+    RUN_WITH_REASON,
+    STEP_UNDO_STARTED,
+    RunStatus,
+    StepStatus,
+)
 from handrail.domain.run.step_path import locate
 from handrail.domain.run.step_state import ExceptionKind, StepState
 from handrail.domain.scheduling.compensation import not_compensated, not_undone, undo_order
+from handrail.engine.reading.effects_left import named as named
+from handrail.engine.reading.effects_left import with_effects
 from handrail.engine.reading.progress import Progress as Progress
 from handrail.engine.reading.progress import progress_of
 from handrail.engine.reading.prospect import Prospect, prospect_of
 from handrail.engine.reading.step_view import NOTHING, LiveState, Shown, StepView, recorded_text, steps_of
 
-NAMED_MAX: Final = 10
-"""How many steps are named in one line."""
 EXCEPTIONS_SHOWN: Final = 50
 OF_RUN: Final = (Action.COMPENSATE, Action.CANCEL)
 """The actions on a run that can resolve a failure."""
@@ -179,6 +186,8 @@ class Status(Shown, frozen=True):
     receipt: str = ""
     project: ProjectView | None = None
     """Its project, where that is not the reader's own."""
+    node: str = ""
+    """Which node it waits for, and why none has taken it."""
 
 
 class RunSummary(Shown, frozen=True):
@@ -188,6 +197,7 @@ class RunSummary(Shown, frozen=True):
     workflow: str
     status: RunStatus
     done: int
+    """How many steps are over; of an ended run with the steps of every round of its loops."""
     goal: str = ""
     waiting_for: tuple[WaitingFor, ...] = ()
     started: str = ""
@@ -197,6 +207,11 @@ class RunSummary(Shown, frozen=True):
     """Its project, in a list of several projects."""
     exceptions: int = 0
     """How many of its checks were skipped and approvals overridden."""
+
+
+def failure_kind(category: str, tool: str) -> str:
+    """The kind of a failure, in brackets for readers; what an agent reports is no error of a tool."""
+    return f" ({category})" if tool or category != Category.TOOL_ERROR else ""
 
 
 def project_view(run_id: str, project_id: str, find: FindProject) -> ProjectView:
@@ -252,6 +267,13 @@ def status_of(
     )
 
 
+def steps_seen(
+    run: Run, definition: Definition, prospect: Prospect, within: LiveState = NOTHING
+) -> tuple[StepView, ...]:
+    """Only the steps of a run: readers of a long one ask for them often, and the rest of its status takes as long."""
+    return steps_of(run, definition, prospect, within, _lasting(run, definition))
+
+
 def exceptions_of(run: Run) -> tuple[ExceptionView, ...]:
     """What was skipped or overridden by somebody, the first of them if there are many."""
     found = (
@@ -274,7 +296,7 @@ def listed(row: RunRow, seen: Status | None = None) -> RunSummary:
         run=row.id,
         workflow=row.workflow,
         status=seen.status if seen else RunStatus(row.status),
-        done=row.done,
+        done=seen.progress.done if seen else row.done,
         goal=row.goal,
         waiting_for=seen.waiting_for if seen else (),
         started=_instant(row.started),
@@ -406,7 +428,7 @@ def _options(run: Run, definition: Definition, path: str = "") -> tuple[Recovery
     options = [
         RecoveryOption(
             action=one.action,
-            means=_means(one.action, definition, path, undone, is_undo=is_undo),
+            means=_means(one.action, run, definition, path, is_undo=is_undo),
             step=one.step,
             by="" if _may_agent(run, definition, one) else "person",
         )
@@ -435,20 +457,26 @@ def _by_hand(path: str) -> RecoveryOption:
     return RecoveryOption(action=Remedy.RECORD, means=means, step=path)
 
 
-def _means(action: Action, definition: Definition, path: str, undone: list[str], *, is_undo: bool) -> str:
+def _means(action: Action, run: Run, definition: Definition, path: str, *, is_undo: bool) -> str:
     match action:
         case Action.RETRY:
-            return "try its undo again" if is_undo else AGAIN[locate(definition, path).step.kind]
+            return "try its undo again" if is_undo else _again(run, definition, path)
         case Action.SKIP:
             return "give up on undoing it: its effect stays" if is_undo else "continue without it"
         case Action.ACCEPT:
             return "it did happen: count it as completed"
         case Action.COMPENSATE:
-            return f"undo {named(undone)}"
+            return with_effects(f"undo {named(undo_order(run, definition))}; ", run, definition, is_undone=True)
         case Action.FORK:
             return "start a new run from there that takes over what was done before"
         case _:
-            return f"end the run; what was done stays: {named(undone)}" if undone else "end the run"
+            return with_effects("end the run; ", run, definition, is_undone=False)
+
+
+def _again(run: Run, definition: Definition, path: str) -> str:
+    kind = locate(definition, path).step.kind
+    may_repeat = kind is Kind.TOOL and not run.step(path).repeatable and run.step(path).attempts > 0
+    return f"{AGAIN[kind]}; the tool does not promise that its effect happens only once" if may_repeat else AGAIN[kind]
 
 
 AGAIN: Final[Mapping[Kind, str]] = {
@@ -459,12 +487,6 @@ AGAIN: Final[Mapping[Kind, str]] = {
     Kind.EACH: "continue its rounds",
     Kind.REPEAT: "allow as many rounds again",
 }
-
-
-def named(paths: list[str]) -> str:
-    """The names of steps in one line, the first few of them."""
-    more = len(paths) - NAMED_MAX
-    return ", ".join(paths[:NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
 
 
 def _instant(milliseconds: int | None) -> str:

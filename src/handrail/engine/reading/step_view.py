@@ -11,12 +11,13 @@ from typing import Final
 from msgspec import Struct
 
 from handrail.domain.checks.rule import LooksAt
-from handrail.domain.definition.model import Call, Category, Definition, Each, Kind, Prompt, Repeat, Step, title_of
+from handrail.domain.definition.model import Call, Category, Definition, Each, Kind, Prompt, Repeat, Step
+from handrail.domain.history.step_title import title_of_located
 from handrail.domain.instant import instant_text
 from handrail.domain.journal.event import Mode
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import STEP_SATISFIED, RunStatus, StepStatus
-from handrail.domain.run.step_path import UNDO, container_of
+from handrail.domain.run.step_path import UNDO, Located, container_of, locate
 from handrail.domain.run.step_state import StepState
 from handrail.domain.scheduling.agenda import Agenda
 from handrail.engine.reading.prospect import Prospect
@@ -39,6 +40,7 @@ class Why(StrEnum):
     TIME = "time"
     BREAKER = "breaker"
     LIMIT = "limit"
+    NODE = "node"
 
 
 class PostponedView(Shown, frozen=True):
@@ -147,11 +149,14 @@ class _StepLister:
 
     def views(self, steps: Sequence[Step], prefix: str) -> Iterator[StepView]:
         is_open = not prefix or prefix in self.lanes
-        for step in steps:
+        shown = [step for step in steps if is_open or prefix + step.id in self.run.steps]
+        if not shown:
+            return
+        lane = locate(self.definition, prefix + shown[0].id).lane
+        for step in shown:
             path = prefix + step.id
-            if is_open or path in self.run.steps:
-                yield self._view(step, path, prefix)
-                yield from self._inside(step, path)
+            yield self._view(Located(step, lane), path)
+            yield from self._inside(step, path)
 
     def _inside(self, step: Step, path: str) -> Iterator[StepView]:
         state = self.run.step(path)
@@ -175,14 +180,15 @@ class _StepLister:
             started += 1
         return started
 
-    def _view(self, step: Step, path: str, prefix: str) -> StepView:
+    def _view(self, found: Located, path: str) -> StepView:
+        step, prefix = found.step, found.prefix
         state = self.run.step(path)
         status = self._status(path, state)
         return StepView(
             id=path,
             kind=step.kind,
             status=status,
-            title=title_of(step),
+            title=title_of_located(self.run, found),
             text=recorded_text(self.run, step),
             attempts=state.attempts - state.deferred,  # a tool that asked to be called later has not failed
             started=_instant(state.started),

@@ -13,9 +13,9 @@ from handrail.domain.definition.authoring import definition_from
 from handrail.domain.definition.model import Definition
 from handrail.domain.errors import IntegrityBroken, NotFound
 from handrail.domain.run.state import Run, replay
-from handrail.engine.dispatch import Watcher
 from handrail.engine.journal import Journal
 from handrail.engine.stream_pages import entries_of, steps_in
+from handrail.engine.watching import Watcher
 from handrail.foundation.bounded_cache import BoundedCache
 
 RUNS_KEPT: Final = 100

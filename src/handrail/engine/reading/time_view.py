@@ -5,10 +5,11 @@ Pure functions of what domain/history/ found; times are RFC 3339, durations mill
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from msgspec.structs import replace
 
-from handrail.domain.definition.model import Category, Definition, Tool, title_of
+from handrail.domain.definition.model import Category, Definition, Tool
 from handrail.domain.history.critical_path import PathStep, critical_path
 from handrail.domain.history.failure_parts import FailureParts, failure_parts
 from handrail.domain.history.spans import (
@@ -22,11 +23,14 @@ from handrail.domain.history.spans import (
     TryOutcome,
     TryTaken,
 )
+from handrail.domain.history.step_title import title_at
 from handrail.domain.instant import instant_text
 from handrail.domain.plural import plural
 from handrail.domain.run.state import Run
 from handrail.domain.run.step_path import locate
 from handrail.engine.reading.step_view import Shown, StepView
+
+FOR_PEOPLE: Final = frozenset({SpanKind.PERSON_WAIT, SpanKind.DECISION_WAIT})
 
 
 class TryView(Shown, frozen=True):
@@ -159,13 +163,23 @@ def timeline_of(run: Run, definition: Definition, fold: SpanFold, *, now: int, a
         end=instant_text(run.ended) if run.ended is not None else "",
         spans=tuple(_span(span, end) for span in fold.spans[:at_most]),
         unshown=max(0, len(fold.spans) - at_most),
-        critical=tuple(_on_path(one, definition) for one in path),
-        says=_cost(path, definition),
+        critical=tuple(_on_path(one, run, definition) for one in path),
+        says=_cost(path, run, definition),
         took_ms=max(0, end - run.started),
         worked_ms=_spent(fold, WORKING, end),
         undone_ms=_spent(fold, UNDOING, end),
         waited_ms=_spent(fold, WAITING, end),
     )
+
+
+def person_waited(fold: SpanFold) -> int:
+    """How long a run waited for people who then acted, in milliseconds; what waited at the same time counts once."""
+    waits = sorted((one.start, one.end) for one in fold.spans if one.kind in FOR_PEOPLE and one.end is not None)
+    total = until = 0
+    for start, stop in waits:
+        total += max(0, stop - max(start, until))
+        until = max(until, stop)
+    return total
 
 
 def _spent(fold: SpanFold, kinds: frozenset[SpanKind], end: int) -> int:
@@ -184,10 +198,10 @@ def _span(span: Span, now: int) -> SpanView:
     )
 
 
-def _on_path(one: PathStep, definition: Definition) -> CriticalStep:
+def _on_path(one: PathStep, run: Run, definition: Definition) -> CriticalStep:
     return CriticalStep(
         step=one.step,
-        title=title_of(locate(definition, one.step).step),
+        title=title_at(run, definition, one.step),
         start=instant_text(one.start),
         end=instant_text(one.end),
         worked_ms=one.worked,
@@ -196,12 +210,12 @@ def _on_path(one: PathStep, definition: Definition) -> CriticalStep:
     )
 
 
-def _cost(path: Sequence[PathStep], definition: Definition) -> str:
+def _cost(path: Sequence[PathStep], run: Run, definition: Definition) -> str:
     if not path:
         return ""
     worked, waited, idle = (sum(getattr(one, name) for one in path) for name in ("worked", "waited", "idle"))
     longest = max(path, key=lambda one: one.worked + one.waited)
-    name = title_of(locate(definition, longest.step).step)
+    name = title_at(run, definition, longest.step)
     share = duration_words(longest.worked + longest.waited)
     parts = [(worked, "work"), (waited, "waiting"), (idle, "idle")]
     costs = ", ".join(f"{duration_words(took)} {word}" for took, word in parts if took) or "no time"

@@ -18,10 +18,11 @@ from handrail.domain.errors import HandrailError, IntegrityBroken
 from handrail.domain.journal.chain import Record
 from handrail.domain.journal.codec import entry_of
 from handrail.domain.journal.event import Entry, Mode, RunStarted
+from handrail.domain.journal.mark import START
 from handrail.domain.project import scoped, server_in, server_stream
 from handrail.domain.run.step_path import locate
 from handrail.domain.scheduling.breaker import Breaker, replay_breaker
-from handrail.engine.journal import FAR_BEHIND, Archive, Journal, ProjectionReader
+from handrail.engine.journal import Archive, Journal, ProjectionReader
 from handrail.engine.reading.tool_tally import Called, ServerHistory, Tally, ToolFigures
 from handrail.engine.stream_pages import entries_of
 from handrail.foundation.bounded_cache import BoundedCache
@@ -70,6 +71,8 @@ class ToolReport(Struct, frozen=True, kw_only=True):
     """The statistics of tools and their servers."""
 
     tools: tuple[ToolFigures, ...]
+    by_server: tuple[ToolFigures, ...] = ()
+    """The same of all tools of a server together; `tool` is its name."""
     servers: tuple[ServerHistory, ...]
     events: int
     """How many events were read."""
@@ -82,15 +85,15 @@ class ToolReport(Struct, frozen=True, kw_only=True):
 
 
 async def tool_figures(
-    store: FiguresStore, *, since: int = 0, events_max: int = EVENTS_MAX, project: str | None = None
+    store: FiguresStore, *, since: int = 0, events_max: int = EVENTS_MAX, project: str | None = None, slot_ms: int = 0
 ) -> ToolReport:
     """The statistics of all tools that were called since a time, and the outages of servers: of all projects, or of
-    one."""
-    end, _ = await store.heads(after=FAR_BEHIND)
-    first = max(0, end - events_max)
-    asked = await _place_of(store, since - EARLIER_MS, end) if since else 0
-    after = max(first, asked)
-    reader = _FiguresReader(store, Tally(since=since), project)
+    one; with `slot_ms` also over time, in slots of this length."""
+    end = await store.end()
+    asked = await store.mark_at(since - EARLIER_MS) if since else START
+    is_cut = end.events - asked.events > events_max
+    after = end.without_last(events_max).joined(asked) if is_cut else asked
+    reader = _FiguresReader(store, Tally(since=since, slot_ms=slot_ms), project)
     looked_at = 0
     async for batch in store.scan(after=after, size=BATCH):
         looked_at += len(batch)
@@ -99,9 +102,10 @@ async def tool_figures(
     tally = reader.tally
     return ToolReport(
         tools=tuple(tally.figures()),
+        by_server=tuple(tally.by_server()),
         servers=tuple(tally.history()),
         events=looked_at,
-        is_cut=first > asked,
+        is_cut=is_cut,
         unread=reader.unread,
         untold=tally.untold,
     )
@@ -113,24 +117,6 @@ async def breakers_of(journal: Journal, servers: Iterable[str], *, project: str 
         name: replay_breaker(await entries_of(journal, server_stream(project, name)), Breaker(server=name))
         for name in servers
     }
-
-
-async def _place_of(store: FiguresStore, at: int, end: int) -> int:
-    """The place after which events are of this time or later: places are in time order, so a binary search works."""
-    low, high = 0, end
-    while low < high:
-        middle = (low + high) // 2
-        if await _instant_behind(store, middle) < at:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-async def _instant_behind(store: FiguresStore, place: int) -> int:
-    async for batch in store.scan(after=place, size=1):
-        return batch[0].record.at
-    return FAR_BEHIND
 
 
 @dataclass

@@ -39,6 +39,7 @@ TOOLS_MAX: Final = 1_000
 SERVERS_MAX: Final = 1_000
 OUTAGES_MAX: Final = 20
 """How many of the latest outages of each server are listed."""
+SLOTS_MAX: Final = 200
 OPEN_MAX: Final = 10_000
 """How many running calls are remembered, to know how long they took."""
 EXACT_MS: Final = 1_000
@@ -71,8 +72,18 @@ class _Ending(Struct, frozen=True, kw_only=True):
     """Whether it is retried automatically."""
 
 
+class CallsInSlot(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The calls in one slot of the time that is looked at; slots without calls are left out."""
+
+    start: int
+    calls: int
+    failed: int = 0
+    p50_ms: int | None = None
+    p95_ms: int | None = None
+
+
 class ToolFigures(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The statistics of the calls of a tool."""
+    """The statistics of the calls of a tool, or of all tools of a server."""
 
     tool: str
     is_undo: bool = False
@@ -86,6 +97,8 @@ class ToolFigures(Struct, frozen=True, kw_only=True, omit_defaults=True):
     p99_ms: int | None = None
     max_ms: int | None = None
     last: int = 0
+    slots: tuple[CallsInSlot, ...] = ()
+    """The same over time, if that was asked for."""
 
 
 class Outage(Struct, kw_only=True, omit_defaults=True):
@@ -142,13 +155,28 @@ class Times:
         return found or [None] * len(percents)
 
 
-class _Line:
-    """The calls of one tool so far."""
+class _SlotTally:
+    """The calls of one tool in one slot of time."""
 
     def __init__(self) -> None:
+        self.calls = self.failed = 0
+        self.times = Times()
+
+    def calls_in(self, start: int) -> CallsInSlot:
+        """Their statistics."""
+        p50, p95 = self.times.at(50, 95)
+        return CallsInSlot(start=start, calls=self.calls, failed=self.failed, p50_ms=p50, p95_ms=p95)
+
+
+class _Line:
+    """The calls of one tool so far, also by slots of time if these have a length."""
+
+    def __init__(self, slot_ms: int = 0) -> None:
         self.calls = self.retries = self.last = 0
         self.failures: Counter[str] = Counter()
         self.times = Times()
+        self.slot_ms = slot_ms
+        self.slots: dict[int, _SlotTally] = {}
 
     def add(self, ending: _Ending, *, at: int, lasted: int | None) -> None:
         """Add a call; `lasted` is the time between its two events, if both were seen."""
@@ -157,9 +185,20 @@ class _Line:
         self.retries += ending.again
         if ending.failure:
             self.failures[ending.failure] += 1
-        took = ending.took or lasted
-        if ending.took is not None and took is not None:
+        took = None if ending.took is None else ending.took or lasted
+        if took is not None:
             self.times.add(took)
+        if self.slot_ms:
+            self._add_to_slot(at // self.slot_ms, took, is_failed=bool(ending.failure))
+
+    def _add_to_slot(self, number: int, took: int | None, *, is_failed: bool) -> None:
+        if number not in self.slots and len(self.slots) >= SLOTS_MAX:
+            return
+        slot = self.slots.setdefault(number, _SlotTally())
+        slot.calls += 1
+        slot.failed += is_failed
+        if took is not None:
+            slot.times.add(_coarse(took))
 
     def figures(self, tool: str, *, is_undo: bool) -> ToolFigures:
         """Their statistics."""
@@ -175,15 +214,17 @@ class _Line:
             p99_ms=p99,
             max_ms=self.times.max,
             last=self.last,
+            slots=tuple(slot.calls_in(number * self.slot_ms) for number, slot in sorted(self.slots.items())),
         )
 
 
 class Tally:
     """Adds up events in store order; calls that ended before `since` do not count."""
 
-    def __init__(self, *, since: int = 0) -> None:
-        self._since = since
+    def __init__(self, *, since: int = 0, slot_ms: int = 0) -> None:
+        self._since, self._slot_ms = since, slot_ms
         self._lines: dict[tuple[str, bool], _Line] = {}
+        self._servers: dict[str, _Line] = {}
         self._started: BoundedCache[tuple[str, str, bool], int] = BoundedCache(OPEN_MAX)
         self._outages: dict[str, deque[Outage]] = {}
         self.untold = 0
@@ -223,6 +264,10 @@ class Tally:
         lines = sorted(self._lines.items())
         return [line.figures(tool, is_undo=is_undo) for (tool, is_undo), line in lines]
 
+    def by_server(self) -> Sequence[ToolFigures]:
+        """The statistics of the calls, by the first part of a tool's name: its server, or what is built in."""
+        return [line.figures(server, is_undo=False) for server, line in sorted(self._servers.items())]
+
     def history(self) -> Sequence[ServerHistory]:
         """The servers with outages, by name."""
         known = sorted(self._outages.items())
@@ -239,13 +284,16 @@ class Tally:
         line = self._line(tool, is_undo=ending.is_undo and called.is_own_undo)
         if line is None:
             self.untold += 1
-        else:
-            line.add(ending, at=entry.at, lasted=None if started is None else entry.at - started)
+            return
+        lasted = None if started is None else entry.at - started
+        line.add(ending, at=entry.at, lasted=lasted)
+        self._servers[tool.partition(".")[0]].add(ending, at=entry.at, lasted=lasted)
 
     def _line(self, tool: str, *, is_undo: bool) -> _Line | None:
         line = self._lines.get((tool, is_undo))
         if line is None and len(self._lines) < TOOLS_MAX:
-            line = self._lines[tool, is_undo] = _Line()
+            line = self._lines[tool, is_undo] = _Line(self._slot_ms)
+            self._servers.setdefault(tool.partition(".")[0], _Line(self._slot_ms))
         return line
 
 
@@ -281,6 +329,12 @@ def _rounded(milliseconds: int) -> int:
     if milliseconds < EXACT_MS:
         return milliseconds
     unit: int = 10 ** (len(str(milliseconds)) - 3)
+    return round(milliseconds / unit) * unit
+
+
+def _coarse(milliseconds: int) -> int:
+    """Two digits: enough for a line of a few pixels, and a few hundred buckets at most."""
+    unit: int = 10 ** max(0, len(str(milliseconds)) - 2)
     return round(milliseconds / unit) * unit
 
 

@@ -1,9 +1,15 @@
-"""An alarm: one callback at one future time; setting it again replaces it."""
+"""An alarm: one callback at one future time, which setting it again replaces; and something done again and again."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable
+
+from handrail.domain.errors import HandrailError
+
+log = logging.getLogger(__name__)
 
 
 class Alarm:
@@ -27,3 +33,18 @@ class Alarm:
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
+
+
+async def repeat(do: Callable[[], Awaitable[None]], poke: asyncio.Event, every_s: float) -> None:
+    """Do something at intervals, or at once when poked."""
+    while True:
+        poke.clear()
+        try:
+            await do()
+        except HandrailError as error:
+            log.warning("%s; retrying", error)
+        except Exception:  # whatever goes wrong, the worker continues
+            log.exception("unexpected error in the worker; retrying")
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(every_s):  # wait_for loses a cancellation that arrives together with a poke
+                await poke.wait()

@@ -11,16 +11,17 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from msgspec import Struct, json
+from msgspec.structs import replace
 
 from handrail.domain.errors import Forbidden, Invalid
 from handrail.domain.policy.answering import AnswerBy, AnswerRules, may_answer, may_override
 from handrail.domain.policy.verdict import require_allowed
 from handrail.domain.run.approval import asked_in, asked_of
-from handrail.domain.run.command import GiveApproval, RejectApproval
+from handrail.domain.run.command import GiveApproval, RejectApproval, SkipStep
 from handrail.domain.run.legal_controls import ANSWERS as ANSWERS
 from handrail.domain.run.legal_controls import Action
 from handrail.domain.run.state import Run
-from handrail.engine.clock import Clock
+from handrail.engine.passed_in import Clock
 from handrail.engine.running.attempt import SchemaCheck
 
 log = logging.getLogger(__name__)
@@ -85,17 +86,18 @@ class ApprovalAnswers:
         self._require(run, step, actor, given, is_proven=given.proof is not None)
         await self._require_passphrase(given.proof)
         digest, at = given.digest or state.digest, self.clock()
-        via = {"channel": given.channel, "behalf": given.behalf}
+        via: Any = {"channel": given.channel, "behalf": given.behalf, "is_proven": True}
         if action is Action.REJECT:
             return RejectApproval(step=step, digest=digest, reason=reason, at=at, **via)
         self._require_form(step, asked_in(state).get("schema"), content)
         return GiveApproval(step=step, digest=digest, reason=reason, at=at, content=content, who=actor, **via)
 
-    async def require_override(self, actor: str, given: AnswerGiven) -> None:
-        """Refuse to go past an approval by a channel that does not count, or without the passphrase."""
+    async def override(self, command: SkipStep, *, actor: str, given: AnswerGiven) -> SkipStep:
+        """The command to go past an approval; Forbidden by a channel that does not count, or without passphrase."""
         by = AnswerBy(actor=actor, channel=given.channel, is_proven=given.proof is not None)
         require_allowed(may_override(by, self.rules))
         await self._require_passphrase(given.proof)
+        return replace(command, is_proven=True)
 
     def _require(self, run: Run, step: str, actor: str, given: AnswerGiven, *, is_proven: bool) -> None:
         by = AnswerBy(actor=actor, channel=given.channel, behalf=given.behalf, is_proven=is_proven)

@@ -44,8 +44,8 @@ from handrail.domain.run.step_state import StepState
 from handrail.domain.run.tool_question import ToolQuestion
 from handrail.domain.scheduling.retry import due_of, policy_of
 from handrail.domain.scheduling.step_start import CallTool, InputCheck
-from handrail.engine.clock import Clock, Entropy
 from handrail.engine.dispatch import Dispatch
+from handrail.engine.passed_in import Clock, Entropy
 from handrail.engine.running.breakers import Breakers
 from handrail.engine.running.lease import Lease
 from handrail.engine.running.throttle import Throttle
@@ -87,6 +87,10 @@ class AttemptServices:
     fits: SchemaCheck
     judge: ResultJudge | None = None
     """Applies the checks of a step to its tool's result."""
+    labels: frozenset[str] = frozenset()
+    """What this node has."""
+    is_shared: bool = False
+    """Whether other machines work on the same store."""
 
 
 def key_of(run: str, path: str, *, is_undo: bool = False) -> str:

@@ -12,8 +12,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from handrail.domain.definition.model import Category, Definition, Effect
+from handrail.domain.definition.model import Category, Definition, Effect, Step
 from handrail.domain.errors import HandrailError, LeaseLost, NotFound, OtherProject
+from handrail.domain.fleet.label import in_words, needs_of
+from handrail.domain.fleet.placing import home_label, lacking, server_label
 from handrail.domain.run.command import Command, FailAttempt, FailUndo, StartAttempt, StartUndo
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import RUN_OPEN, RUN_WORKING, STEP_UNENDED, RunStatus, StepStatus
@@ -24,8 +26,10 @@ from handrail.domain.scheduling.turn import next_turn
 from handrail.engine.reading.agenda_cache import AgendaCache
 from handrail.engine.running.alarm import Alarm
 from handrail.engine.running.attempt import Attempt, AttemptServices
+from handrail.engine.running.host import Reason, Rest
 from handrail.engine.running.lease import Lease
 from handrail.engine.running.postponed_steps import Postponements
+from handrail.engine.running.throttle import Postponed
 from handrail.engine.tool import ToolSpec
 
 BATCH: Final = 200
@@ -35,6 +39,8 @@ POSTPONED_MAX: Final = 20
 PAUSE_S_FIRST: Final = 0.1
 PAUSE_S_MAX: Final = 5.0
 PROGRESS_LENGTH_MAX: Final = 200
+REST_MS: Final = 5_000
+"""A run that waits longer than this for a timer is released until then; a shorter wait is cheaper than a new lease."""
 
 log = logging.getLogger(__name__)
 
@@ -67,6 +73,7 @@ class Conductor:
         self._on_idle = on_idle
         self._task: asyncio.Task[None] | None = None
         self._is_wanted = False
+        self._left_to = ""
         self._alarm = Alarm()
         self._is_paused = False
         self._is_behind = False
@@ -80,6 +87,24 @@ class Conductor:
         return self.agenda.run
 
     @property
+    def is_at_work(self) -> bool:
+        """Whether it does something right now, or will as soon as the store answers again; else it only waits."""
+        return self._task is not None or bool(self.calls) or self._is_paused
+
+    @property
+    def needs(self) -> str:
+        """What the node must have that goes on with this run; empty while there is something to do here."""
+        postponed = list(self.postponements.by_name.values())
+        if self.is_at_work or self.is_lost or not all(one.needs for one in postponed):
+            return ""
+        return needs_of(alternative.split(",") for one in postponed for alternative in one.needs.split("|"))
+
+    @property
+    def waits_for_time(self) -> bool:
+        """Whether a timer or a deadline will go off: some node must be there for it."""
+        return self.agenda.next_due is not None or self.run.deadline is not None
+
+    @property
     def is_settled(self) -> bool:
         """Whether handrail can do nothing more until an agent or a person acts."""
         if self._task is not None or self.calls or self.postponements.by_name or self._is_paused:
@@ -90,9 +115,29 @@ class Conductor:
         return not self.agenda.waits_for_time and not next_turn(self.agenda, check=self.parts.check, at_most=1)
 
     @property
-    def is_idle(self) -> bool:
-        """Whether it is settled and waits for no timer either."""
-        return self.is_settled and (self.run.status not in RUN_WORKING or not self._alarm.is_set)
+    def rest(self) -> Rest | None:
+        """Reason nothing is left to do here for now, or for long; None while something is."""
+        run = self.run
+        if self._left_to:
+            labels = tuple(self._left_to.partition("|")[0].split(","))
+            return Rest(run=run.id, why=Reason.LABELS, n=run.n, labels=labels)
+        if self.is_lost:
+            return Rest(run=run.id, why=Reason.HANDED_OVER, n=run.n)
+        if self._task is not None or self.calls or self.postponements.by_name or self._is_paused:
+            return None
+        if run.status not in RUN_WORKING:
+            return Rest(run=run.id, why=Reason.ENDED, n=run.n)
+        until = self._next_due()
+        if until is not None and until - self.parts.clock() < REST_MS:
+            return None
+        # A reader may have processed a timer just now, before the alarm for it went off.
+        if next_turn(self.agenda, check=self.parts.check, at_most=1):
+            return None
+        return Rest(run=run.id, why=Reason.OTHERS if until is None else Reason.TIMER, n=run.n, until=until)
+
+    def put_down(self) -> None:
+        """Do nothing more by itself: the run rests."""
+        self._alarm.clear()
 
     def notice(self, run: Run) -> None:
         """React to a change of the run; its agenda is already up to date unless an event was missed."""
@@ -123,6 +168,11 @@ class Conductor:
             task.cancel()
         if going:
             await asyncio.wait(going)
+
+    def leave_to(self, needs: str) -> None:
+        """Give the run up for a node that has what it needs."""
+        self._left_to = needs
+        self.lose()
 
     def lose(self) -> None:
         """Give the run up: another worker executes it, or will."""
@@ -219,11 +269,15 @@ class Conductor:
     async def _called(self, todo: CallTool, now: int, *, is_undo: bool) -> list[Command]:
         """Call a tool: directly if it is instant, else in a task; or note why the call is postponed."""
         name = todo.path + UNDO if is_undo else todo.path
+        step = locate(self.definition, todo.path).step
         try:
             tool = self.parts.toolbox.find(todo.work.tool)
         except NotFound as error:
+            if needs := self._server_needed(todo.work.tool):
+                return self._leave_to_another(name, needs)
             return _unknown_tool(todo.path, f"{error}; {error.hint}", is_undo=is_undo)
-        step = locate(self.definition, todo.path).step
+        if needs := self._needed(todo, step, tool.spec, is_undo=is_undo):
+            return self._leave_to_another(name, needs)
         progress = partial(self._note_progress, name)
         attempt = Attempt(self.parts, self.run, self.lease, step, todo, tool, is_undo=is_undo, progress=progress)
         if not await self.postponements.let_in(name, attempt, now=now):
@@ -236,6 +290,24 @@ class Conductor:
         task = self.calls[name] = asyncio.get_running_loop().create_task(self._attempt(attempt))
         # Not at the end of the task itself: a task that is cancelled before it starts never gets there.
         task.add_done_callback(lambda _: self._call_ended(name, tool.spec))
+        return []
+
+    def _needed(self, todo: CallTool, step: Step, spec: ToolSpec, *, is_undo: bool) -> str:
+        """What another node must have to make this call; empty if this one can."""
+        # What a tool did to this machine's folder is undone from what was stored here: nowhere else is either of them.
+        asked = {*step.runs_on, *spec.runs_on}
+        if is_undo and todo.own_undo and self.parts.is_shared and not spec.server:
+            asked |= {home_label(self.run.step(todo.path).actor)} - {""}
+        return lacking(asked, self.parts.labels)
+
+    def _server_needed(self, tool: str) -> str:
+        """The label of nodes that have the server of a tool, if others may have it; empty for a tool of ours."""
+        server = tool.partition(".")[0]
+        known = {spec.name.partition(".")[0] for spec in self.parts.toolbox.specs()}
+        return server_label(self.run.project, server) if self.parts.is_shared and server not in known else ""
+
+    def _leave_to_another(self, name: str, needs: str) -> list[Command]:
+        self.postponements.by_name[name] = Postponed(f"waits for a node with {in_words(needs)}", needs=needs)
         return []
 
     def _note_progress(self, name: str, message: str) -> None:
@@ -291,11 +363,14 @@ class Conductor:
     def _set_alarm(self) -> None:
         """Wake up at the next timer or deadline."""
         self._alarm.clear()
-        run = self.run
-        dues = [due for due in (self.agenda.next_due, run.deadline, *self.postponements.dues()) if due is not None]
-        if dues and run.status in RUN_WORKING and not self.is_lost:
-            delay_s = max(0.0, (min(dues) - self.parts.clock()) / 1_000)
+        due = self._next_due()
+        if due is not None and self.run.status in RUN_WORKING and not self.is_lost:
+            delay_s = max(0.0, (due - self.parts.clock()) / 1_000)
             self._alarm.set(delay_s + 0.001, self.wake)
+
+    def _next_due(self) -> int | None:
+        dues = (self.agenda.next_due, self.run.deadline, *self.postponements.dues())
+        return min((due for due in dues if due is not None), default=None)
 
     async def _grant(self, *commands: Command) -> None:
         await self.parts.dispatch.grant(self.run.id, *commands, actor=self.parts.actor, lease=self.lease)

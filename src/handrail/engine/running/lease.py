@@ -5,10 +5,15 @@ by its own monotonic clock, may take over the runs: no two clocks are ever compa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, Protocol
 
 from msgspec import Struct
+
+NONE_RESTS: Final[Mapping[str, int]] = MappingProxyType({})
+FOR_EVER: Final = 2**62
+"""An instant after every timer."""
 
 
 class Lease(Struct, frozen=True):
@@ -29,6 +34,8 @@ class LeaseHolder(Struct, frozen=True):
     epoch: int = 0
     beat: int = 0
     """The owner's heartbeat count."""
+    needs: str = ""
+    """What the node must have that goes on with it (domain/fleet/label.py); empty: any node does."""
 
 
 class Leases(Protocol):
@@ -39,10 +46,17 @@ class Leases(Protocol):
         ...
 
     async def lease_holders(
-        self, *, after: str = "", limit: int = 1_000, project: str | None = None
+        self,
+        *,
+        after: str = "",
+        limit: int = 1_000,
+        project: str | None = None,
+        is_awake: bool = False,
+        now: int = FOR_EVER,
     ) -> list[LeaseHolder]:
         """The runs that handrail executes and that are stored as running or compensating, by id, with their owners;
-        only those of the given project, if one is given."""
+        only those of the given project, if one is given. With `is_awake`, runs that were released as resting beyond
+        `now`, and have not changed since, may be left out: there can be many of them."""
         ...
 
     async def lease_holder(self, run: str, *, project: str | None = None) -> LeaseHolder | None:
@@ -55,8 +69,21 @@ class Leases(Protocol):
         All in one transaction, which also creates the claimer's own worker row."""
         ...
 
-    async def release(self, leases: Sequence[Lease]) -> None:
-        """Release these leases if they are still current; others are ignored."""
+    async def release(
+        self,
+        leases: Sequence[Lease],
+        *,
+        resting: Mapping[str, int] = NONE_RESTS,
+        until: Mapping[str, int] = NONE_RESTS,
+    ) -> None:
+        """Release these leases if they are still current; others are ignored. `resting` are runs that need no worker
+        until something happens to them, each with its last event that was seen; those in `until` not beyond that
+        instant."""
+        ...
+
+    async def hand_over(self, lease: Lease, *, n: int, needs: str) -> None:
+        """Release a lease if it is still current, and say what the node must have that goes on with the run
+        (domain/fleet/label.py): that is so as long as `n` is the last event of the run."""
         ...
 
     async def retire(self, owner: str) -> None:

@@ -4,9 +4,11 @@ Async. Limits are counted in throttle.py, circuit breakers are in breakers.py; t
 
 from __future__ import annotations
 
+from handrail.domain.instant import instant_text
 from handrail.domain.run.status import RUN_WORKING
 from handrail.domain.run.step_path import UNDO
 from handrail.domain.scheduling.agenda import Agenda
+from handrail.engine.reading.step_view import PostponedView, Why
 from handrail.engine.running.attempt import Attempt, AttemptServices
 from handrail.engine.running.throttle import Postponed
 
@@ -31,6 +33,9 @@ class Postponements:
     async def _postponed(self, attempt: Attempt, now: int) -> Postponed | None:
         spec, server = attempt.tool.spec, attempt.server
         postponed = self.parts.throttle.enter(self.run_id, attempt.run.priority, spec, now=now)
+        if postponed is not None:
+            return postponed
+        postponed = await self.parts.throttle.enter_fleet(spec, now=now)
         if postponed is not None or not server:
             return postponed
         # The breaker is asked last: once it lets a call through, it expects that call to be made.
@@ -64,3 +69,11 @@ class Postponements:
     def dues(self) -> list[int]:
         """The times at which postponed calls may be tried again."""
         return [postponed.due for postponed in self.by_name.values() if postponed.due is not None]
+
+
+def limit_of(postponed: Postponed) -> PostponedView:
+    """Why a step is postponed, as readers see it."""
+    kind = Why.NODE if postponed.needs else Why.BREAKER if postponed.is_breaker else Why.LIMIT
+    return PostponedView(
+        kind=kind, until=instant_text(postponed.due) if postponed.due is not None else "", reason=postponed.reason
+    )

@@ -13,6 +13,7 @@ from itertools import count
 from typing import Final
 
 from handrail.domain.scheduling.call_rate import pace_of, taken
+from handrail.engine.fleet.limits import FleetLimits
 from handrail.engine.tool import CallLimits, ToolSpec
 from handrail.foundation.token_bucket import TokenBucket
 
@@ -26,7 +27,9 @@ class Postponed:
     reason: str
     due: int | None = None
     is_breaker: bool = False
-    """Whether its server's breaker is open; else it is a limit."""
+    """Whether its server's breaker is open; else it is a limit, or a node that is needed."""
+    needs: str = ""
+    """What a node must have to make the call, because this one has not."""
 
 
 @dataclass
@@ -35,6 +38,8 @@ class Throttle:
 
     wake: Callable[[str], None]
     calls_max: int = CALLS_MAX
+    fleet: FleetLimits | None = None
+    """Counts rates and limits over all nodes, if there are several; then they are not counted here as well."""
     _under_way: int = 0
     _by_name: Counter[str] = field(default_factory=Counter)
     """How many calls are running, by tool and by server."""
@@ -59,7 +64,7 @@ class Throttle:
         if not self._has_turn(run):
             self._enqueue(run, priority)
             return Postponed(f"{self.calls_max} calls are running, the most that handrail makes at once")
-        if postponed := self._too_soon(limits, now):
+        if self.fleet is None and (postponed := self._too_soon(limits, now)):
             return postponed
         if self._turns[run]:
             self._turns[run] -= 1
@@ -81,9 +86,30 @@ class Throttle:
         self._buckets.update(after)  # only now: a call that does not start must not count towards any limit
         return None
 
+    async def enter_fleet(self, spec: ToolSpec, *, now: int) -> Postponed | None:
+        """Let a call that has entered here start as far as other nodes are concerned, or say why it can't."""
+        limits = _limits_of(spec)
+        if self.fleet is None or not limits:
+            return None
+        is_in = False
+        try:
+            wait_ms = await self.fleet.enter(limits)
+            is_in = not wait_ms
+        finally:
+            if not is_in:
+                self._leave(limits)
+        said = " and ".join(limit.name for limit in limits)
+        return None if is_in else Postponed(f"the limits of {said} are reached by all nodes together", now + wait_ms)
+
     def leave(self, spec: ToolSpec) -> None:
         """Note that a call has ended, and give its place to the next run."""
-        for limit in _limits_of(spec):
+        limits = _limits_of(spec)
+        if self.fleet is not None and limits:
+            self.fleet.leave(limits)
+        self._leave(limits)
+
+    def _leave(self, limits: Sequence[CallLimits]) -> None:
+        for limit in limits:
             self._by_name[limit.name] -= 1
             self._offer(limit.name)
         self._under_way -= 1

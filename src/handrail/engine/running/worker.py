@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -18,72 +18,41 @@ from handrail.domain.definition.model import Definition
 from handrail.domain.definition.tool_pin import pins_of, texts_of
 from handrail.domain.definition.work_items import tools_in
 from handrail.domain.errors import Conflict, HandrailError, OtherProject
-from handrail.domain.instant import instant_text
 from handrail.domain.journal.event import Mode
+from handrail.domain.journal.mark import START, Mark
 from handrail.domain.run.command import StartRun
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import RUN_FINAL, RUN_WORKING
-from handrail.domain.scheduling.step_start import InputCheck
-from handrail.engine.clock import Clock
 from handrail.engine.dispatch import PLAIN_START, Dispatch
-from handrail.engine.journal import FAR_BEHIND, Archive
+from handrail.engine.journal import Archive
 from handrail.engine.reading.agenda_cache import AgendaCache
-from handrail.engine.reading.step_view import NOTHING, LiveState, PostponedView, Why
-from handrail.engine.running.attempt import AttemptServices, ResultJudge, SchemaCheck
+from handrail.engine.reading.step_view import NOTHING, LiveState
+from handrail.engine.running.alarm import repeat
+from handrail.engine.running.attempt import AttemptServices
 from handrail.engine.running.breakers import Breakers
 from handrail.engine.running.conductor import Conductor
+from handrail.engine.running.host import Host, Reason, Rest
 from handrail.engine.running.lease import Lease, LeaseHolder, Leases
-from handrail.engine.running.throttle import CALLS_MAX, Postponed, Throttle
+from handrail.engine.running.own_place import OwnPlace
+from handrail.engine.running.owners import CHECK_S, OwnerPresence, Owners
+from handrail.engine.running.placing import SWEPT_MAX, Placing
+from handrail.engine.running.postponed_steps import limit_of
+from handrail.engine.running.resting import Resting
+from handrail.engine.running.stretch import Stretches
+from handrail.engine.running.throttle import Throttle
+from handrail.engine.running.worker_settings import WorkerSettings
 from handrail.engine.tool import Toolbox
 
 POLL_S: Final = 0.2
 """How often a worker checks for what others have written."""
-CHECK_S: Final = 0.5
-"""How often it checks which runs have no worker, if nothing was written."""
-LEASE_S_DEFAULT: Final = 10.0
 PICK_UP_AT_ONCE: Final = 100
 GRACE_S: Final = 5.0
-GONE: Final = float("-inf")
-"""`since_s` of an owner whose process is gone: longer ago than any lease lasts."""
 
 log = logging.getLogger(__name__)
 
 
 class WorkerStore(Leases, Archive, Protocol):
     """What a worker needs of a store besides the journal itself."""
-
-
-class OwnerPresence(Protocol):
-    """Knows whether the process of an owner is alive on this machine."""
-
-    def is_alive(self, owner: str) -> bool:
-        """False only if it is certain that the process is gone."""
-        ...
-
-
-@dataclass(frozen=True)
-class WorkerSettings:
-    """The settings of a worker: its name, clock, checks, length of a lease, and number of parallel calls."""
-
-    owner: str
-    actor: str
-    clock: Clock
-    check: InputCheck
-    fits: SchemaCheck
-    judge: ResultJudge | None = None
-    lease_s: float = LEASE_S_DEFAULT
-    calls_max: int = CALLS_MAX
-    picks_up: bool = True
-    """Whether it also takes over runs that it was not asked to execute."""
-
-
-@dataclass
-class SeenOwner:
-    """Since when another owner's heartbeat has not changed, and when its process was last checked."""
-
-    beat: int
-    since_s: float
-    checked_s: float = float("-inf")
 
 
 @dataclass
@@ -95,31 +64,43 @@ class Worker:
     toolbox: Toolbox
     presence: OwnerPresence
     settings: WorkerSettings
+    host: Host | None = None
+    """Places runs on nodes; without one, every worker takes what is free."""
     conductors: dict[str, Conductor] = field(default_factory=dict)
+    is_closing: bool = False
+    resting: Resting = field(init=False)
     agenda_cache: AgendaCache = field(init=False)
     _parts: AttemptServices = field(init=False)
+    _place: OwnPlace = field(init=False)
     _parked: dict[str, int] = field(default_factory=dict)
     """Runs that wait for an agent or a person, with the last event that was seen."""
     _leaving: dict[str, Conductor] = field(default_factory=dict)
     """Conductors that have lost their run but still have calls in progress."""
     _wanted: set[str] = field(default_factory=set)
-    _released: list[Lease] = field(default_factory=list)
-    _owners: dict[str, SeenOwner] = field(default_factory=dict)
+    _owners: Owners = field(init=False)
     _waiters: dict[str, list[asyncio.Future[Run]]] = field(default_factory=dict)
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
     _poke: asyncio.Event = field(default_factory=asyncio.Event)
-    _seen: int = 0
+    _seen: Mark = START
+    _deafen: Callable[[], None] = lambda: None
     _starting: int = 0
     _adopting: set[str] = field(default_factory=set)
     _checked_s: float = float("-inf")
+    _placing: Placing | None = None
 
     def __post_init__(self) -> None:
         settings = self.settings
+        self._owners = Owners(self.presence, settings.lease_s)
+        self._place = OwnPlace(self.dispatch.project, settings.labels, settings.runs_on, settings.node)
+        self.resting = Resting(self.store, settings.clock, self._want if self.host is None else None)
+        if self.host is not None:
+            stretches = Stretches(self, self.store, owner=settings.owner, project=self.dispatch.project)
+            self._placing = Placing(self.host, self.dispatch, stretches.conduct)
         self.agenda_cache = AgendaCache(self.dispatch)
         self._parts = AttemptServices(
             dispatch=self.dispatch,
             toolbox=self.toolbox,
-            throttle=Throttle(self._wake, calls_max=settings.calls_max),
+            throttle=Throttle(self._wake, calls_max=settings.calls_max, fleet=settings.limits),
             breakers=Breakers(
                 self.dispatch.journal, self.dispatch.record_writer, settings.actor, self.dispatch.project
             ),
@@ -129,6 +110,8 @@ class Worker:
             check=settings.check,
             fits=settings.fits,
             judge=settings.judge,
+            labels=settings.labels,
+            is_shared=settings.is_shared,
         )
 
     # --- lifecycle -----------------------------------------------------------------------------------
@@ -136,16 +119,25 @@ class Worker:
     async def open(self) -> None:
         """Start working."""
         await self.store.beat(self.settings.owner)
-        self._seen, _ = await self.store.heads(after=FAR_BEHIND)
+        self._seen = await self.store.end()
         self.dispatch.watchers.append(self._notice)
+        self._deafen = self.store.listen(self._poke.set)
         loop = asyncio.get_running_loop()
         # Three heartbeats within a lease, so that one or two may come late.
-        beats = self._repeat(self._beat, asyncio.Event(), self.settings.lease_s / 3)
-        polls = self._repeat(self._poll, self._poke, POLL_S)
+        beats = repeat(self._beat, asyncio.Event(), self.settings.lease_s / 3)
+        polls = repeat(self._poll, self._poke, POLL_S)
         self._tasks += [loop.create_task(beats), loop.create_task(polls)]
+        if self.settings.node is not None:
+            await self.settings.node.join(self)
+        if self._placing is not None:
+            self._placing.open()
 
     async def close(self, grace_s: float = GRACE_S) -> None:
         """Start nothing more, let calls in progress end, and release all leases."""
+        self.is_closing = True
+        self._deafen()
+        placing = asyncio.create_task(self._placing.close()) if self._placing is not None else None
+        self.resting.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -155,6 +147,21 @@ class Worker:
         await asyncio.gather(*(conductor.stop(grace_s) for conductor in going))
         with contextlib.suppress(HandrailError):  # without it, the next worker sees that this process is gone
             await self.store.retire(self.settings.owner)
+        self.resting.hand_over_all()
+        if placing is not None:
+            await placing
+        if self.settings.node is not None:
+            await self.settings.node.leave(self)
+
+    async def drain(self, grace_s: float) -> None:
+        """Hand every run over as soon as its calls in progress have ended, at the latest after the grace period.
+
+        The node must take nothing more (`LocalNode.drain`); the worker beats until it is closed."""
+        await asyncio.gather(*(self._hand_on(conductor, grace_s) for conductor in list(self.conductors.values())))
+
+    async def _hand_on(self, conductor: Conductor, grace_s: float) -> None:
+        await conductor.stop(grace_s)
+        await self.store.release([conductor.lease])
 
     # --- called by others ---------------------------------------------------------------------------
 
@@ -166,8 +173,11 @@ class Worker:
         If a run was started with the same key before, that run is returned."""
         if known := await self.dispatch.started_under_key(ask):
             return known
-        owner = self.settings.owner if ask.mode is Mode.RUN else ""
-        cards = await self.toolbox.connect(tools_in(definition)) if owner else {}
+        is_executed = ask.mode is Mode.RUN
+        # Without an owner, any node may take it.
+        owner = self.settings.owner if is_executed and self.host is None and self._place.has_room else ""
+        names = self._place.callable(tools_in(definition), self.toolbox)
+        cards = await self.toolbox.connect(names) if is_executed else {}
         ask = replace(ask, pins={**pins_of(cards), **ask.pins})  # pins of a saved plan are older and take precedence
         self._starting += 1
         try:
@@ -180,16 +190,32 @@ class Worker:
                 raise
             if owner:
                 self._conduct(definition, run, Lease(run.id, owner))
+            elif self._placing is not None and is_executed:
+                self._placing.ask(run)
         finally:
             self._starting -= 1
         return run
+
+    @property
+    def project(self) -> str:
+        """The project whose runs it executes."""
+        return self.dispatch.project
+
+    @property
+    def labels(self) -> Collection[str]:
+        """What it has for the steps of its project."""
+        return self.settings.labels
+
+    def working_on(self) -> Collection[str]:
+        """The runs that it is working on right now: not those that only wait for a time."""
+        return {*self._adopting, *(run for run, one in self.conductors.items() if one.is_at_work)}
 
     async def take(self, run_id: str) -> bool:
         """Execute a run unless another worker does; whether this one does, or has done all there was to do."""
         if run_id in self.conductors:
             return True
         lease_holder = await self.store.lease_holder(run_id, project=self.dispatch.project)
-        if lease_holder is None or not await self._is_free(lease_holder):
+        if lease_holder is None or not self._place.is_right or not await self._is_free(lease_holder):
             return False
         return run_id in await self._claim([lease_holder])
 
@@ -206,7 +232,7 @@ class Worker:
         while True:
             conductor = self.conductors.get(run_id)
             run = conductor.run if conductor is not None else await self.dispatch.current(run_id)
-            if self._is_settled(run):
+            if self._is_settled(run) or (conductor is None and await self._is_settled_elsewhere(run_id)):
                 return run
             waiter: asyncio.Future[Run] = asyncio.get_running_loop().create_future()
             self._waiters.setdefault(run_id, []).append(waiter)
@@ -219,6 +245,7 @@ class Worker:
     def _conduct(self, definition: Definition, run: Run, lease: Lease) -> None:
         self._wanted.discard(run.id)
         self._parked.pop(run.id, None)
+        self.resting.forget(run.id)
         conductor = Conductor(
             self._parts, definition, run, lease, agenda_cache=self.agenda_cache, on_idle=self._went_idle
         )
@@ -240,6 +267,7 @@ class Worker:
             self._want(run.id)
         if run.status not in RUN_WORKING:
             self._parked.pop(run.id, None)
+            self.resting.forget(run.id)
         if run.status in RUN_FINAL:
             self._tasks.append(asyncio.get_running_loop().create_task(self._forget(run.id)))
             self._tasks = [task for task in self._tasks if not task.done()]
@@ -262,16 +290,23 @@ class Worker:
 
     def _went_idle(self, conductor: Conductor) -> None:
         """React to a conductor that has nothing to do for now, or has lost its run."""
-        run = conductor.run
-        if (conductor.is_lost or conductor.is_idle) and self.conductors.get(run.id) is conductor:
+        run, rest = conductor.run, conductor.rest
+        if rest is not None and self.conductors.get(run.id) is conductor:
             del self.conductors[run.id]
+            conductor.put_down()
             if conductor.calls:
                 self._leaving[run.id] = conductor
             if run.project != self.dispatch.project:  # adopted by another project, whose workers can take it now
-                self._released.append(conductor.lease)
+                rest = Rest(run=run.id, why=Reason.HELD, n=run.n)
+                self.resting.put_down(conductor.lease, rest)
             elif run.status in RUN_WORKING and not conductor.is_lost:
-                self._parked[run.id] = run.n
-                self._released.append(conductor.lease)
+                if not conductor.agenda.waits_for_time:
+                    self._parked[run.id] = run.n
+                self.resting.put_down(conductor.lease, rest)
+            if not (self.is_closing and conductor.is_lost):  # then it is said when all leases are released
+                self.resting.notify(rest)
+        if conductor.needs or self._place.has_slots:
+            self._poke.set()  # the run goes on elsewhere, or there is room for another one
         if conductor.is_lost or conductor.is_settled:
             self._notify_settled(run)
 
@@ -283,21 +318,14 @@ class Worker:
             return conductor.run.n == run.n and conductor.is_settled
         return self._parked.get(run.id) == run.n
 
-    # --- polling -----------------------------------------------------------------------------
+    async def _is_settled_elsewhere(self, run_id: str) -> bool:
+        """Whether a run that a host has placed on another node can only be moved by an agent or a person."""
+        if self._placing is None:
+            return False
+        _, _, prospect = await self.agenda_cache.look(run_id, now=self.settings.clock())
+        return prospect.is_settled
 
-    async def _repeat(self, do: Callable[[], Awaitable[None]], poke: asyncio.Event, every_s: float) -> None:
-        """Do something at intervals, or at once when poked."""
-        while True:
-            poke.clear()
-            try:
-                await do()
-            except HandrailError as error:
-                log.warning("%s; retrying", error)
-            except Exception:  # whatever goes wrong, the worker continues
-                log.exception("unexpected error in the worker; retrying")
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(every_s):  # wait_for loses a cancellation that arrives together with a poke
-                    await poke.wait()
+    # --- polling -----------------------------------------------------------------------------
 
     async def _beat(self) -> None:
         await self.store.beat(self.settings.owner)
@@ -305,17 +333,30 @@ class Worker:
     async def _poll(self) -> None:
         self._leaving = {run_id: one for run_id, one in self._leaving.items() if one.calls}
         has_news = await self._read_news()
-        if self._released:
-            released, self._released = self._released, []
-            await self.store.release(released)
+        await self.resting.release()
         for run_id in sorted(self._wanted):
             self._wanted.discard(run_id)  # one by one: if one raises, the others are still wanted
-            if not await self._is_others_turn(run_id):
+            if not self._place.has_room or await self._is_others_turn(run_id):
+                continue
+            if self._placing is None:
                 await self.take(run_id)
+            elif not await self._is_held(run_id):  # a node that holds it looks again after its release
+                self._placing.ask(await self.dispatch.current(run_id))
         now_s = asyncio.get_running_loop().time()
-        if self.settings.picks_up and (has_news or now_s - self._checked_s >= CHECK_S):
+        await self._move_on()
+        if self.settings.picks_up and self._place.is_right and (has_news or now_s - self._checked_s >= CHECK_S):
             self._checked_s = now_s
             await self._pick_up()
+
+    async def _move_on(self) -> None:
+        """Hand over the runs that only another node can go on with."""
+        for conductor in list(self.conductors.values()):
+            if (needs := conductor.needs) and self._place.may_leave(conductor, needs):
+                run = conductor.run
+                conductor.leave_to(needs)
+                await self.store.hand_over(conductor.lease, n=run.n, needs=needs)
+                self._parked[run.id] = run.n  # nothing is left to do here
+                self._notify_settled(run)
 
     async def _is_others_turn(self, run_id: str) -> bool:
         """Whether a run needs no worker now: it waits for an agent or a person, and for no timer."""
@@ -337,7 +378,10 @@ class Worker:
 
     async def _read_news(self) -> bool:
         """Let the conductors see what others have written; returns whether anything was."""
-        last, heads = await self.store.heads(after=self._seen or FAR_BEHIND)  # 0 would mean all runs of the store
+        if not self._seen.lanes:  # nothing was there: all runs of the store would be news
+            self._seen, seen = await self.store.end(), self._seen
+            return self._seen != seen
+        last, heads = await self.store.heads(after=self._seen)
         has_news = last != self._seen
         self._seen = last
         for head in heads:
@@ -351,25 +395,45 @@ class Worker:
     async def _pick_up(self) -> None:
         """Take over the runs that have no worker."""
         after = ""
-        while lease_holders := await self.store.lease_holders(after=after, project=self.dispatch.project):
+        project, now = self.dispatch.project, self.settings.clock()
+        left: list[LeaseHolder] = []
+        while lease_holders := await self.store.lease_holders(after=after, project=project, is_awake=True, now=now):
             after = lease_holders[-1].run
             free = [lease_holder for lease_holder in lease_holders if await self._is_wanted(lease_holder)]
+            if self._placing is not None:
+                left += free
+                if len(left) >= SWEPT_MAX:
+                    break
+                continue
+            free = free[: self._place.share(len(free))]
             for start in range(0, len(free), PICK_UP_AT_ONCE):
                 await self._claim(free[start : start + PICK_UP_AT_ONCE])
-        for owner in [owner for owner, seen in self._owners.items() if seen.since_s == GONE]:
+        if self._placing is not None:
+            await self._placing.sweep(left)
+        for owner in self._owners.gone():
             await self.store.retire(owner)
-            del self._owners[owner]
+            self._owners.forget(owner)
 
     async def _is_wanted(self, lease_holder: LeaseHolder) -> bool:
         conductor = self.conductors.get(lease_holder.run)
         if conductor is not None and lease_holder.epoch > conductor.lease.epoch:
             conductor.lose()  # another worker took it over, and may be gone meanwhile
-        if lease_holder.run in self.conductors or self._parked.get(lease_holder.run) == lease_holder.n:
+        if lease_holder.run in self.conductors:
+            return False
+        until = self.resting.until(lease_holder)
+        is_parked = until is None and self._parked.get(lease_holder.run) == lease_holder.n
+        if is_parked or (until is not None and until > self.settings.clock()):
             return False
         return await self._is_free(lease_holder)
 
+    async def _is_held(self, run_id: str) -> bool:
+        holder = await self.store.lease_holder(run_id, project=self.dispatch.project)
+        return holder is None or bool(holder.owner)
+
     async def _is_free(self, lease_holder: LeaseHolder) -> bool:
         """Whether no worker executes the run: the lease is free, or its owner is gone or silent for too long."""
+        if not self._place.can(lease_holder.needs):
+            return False
         owner, leaving = lease_holder.owner, self._leaving.get(lease_holder.run)
         if leaving is not None and leaving.calls:
             return False  # it was lost here, and its calls have not ended yet
@@ -378,15 +442,7 @@ class Worker:
             return not self._starting  # else it may be the run that is being started here right now
         if not owner:
             return True
-        now_s = asyncio.get_running_loop().time()
-        seen = self._owners.get(owner)
-        if seen is None or seen.beat != lease_holder.beat:
-            seen = self._owners[owner] = SeenOwner(lease_holder.beat, now_s)
-        if now_s - seen.checked_s >= CHECK_S:
-            seen.checked_s = now_s
-            if not await asyncio.to_thread(self.presence.is_alive, owner):
-                seen.since_s = GONE
-        return now_s - seen.since_s >= self.settings.lease_s
+        return await self._owners.is_silent(owner, lease_holder.beat)
 
     async def _claim(self, lease_holders: Sequence[LeaseHolder]) -> set[str]:
         """Take runs and start to execute them; returns those that could be taken."""
@@ -418,11 +474,3 @@ class Worker:
             raise
         definition = await self.dispatch.definition(run.definition)
         self._conduct(definition, run, lease)
-
-
-def limit_of(postponed: Postponed) -> PostponedView:
-    """Why a step is postponed, as readers see it."""
-    kind = Why.BREAKER if postponed.is_breaker else Why.LIMIT
-    return PostponedView(
-        kind=kind, until=instant_text(postponed.due) if postponed.due is not None else "", reason=postponed.reason
-    )

@@ -18,6 +18,7 @@ from handrail.interfaces.cli.run.answering import COMMAND
 from handrail.interfaces.cli.words.all_projects import all_projects_option, with_project_column
 from handrail.interfaces.cli.words.answer import answer, listing
 from handrail.interfaces.cli.words.asking import can_ask
+from handrail.interfaces.cli.words.own_command import own_program
 from handrail.interfaces.cli.words.table import Column, print_table
 from handrail.interfaces.cli.words.terminal_edge import say
 from handrail.interfaces.cli.words.times import expiry_words, time_format, utc_option
@@ -68,7 +69,7 @@ async def command(ctx: click.Context, limit: int, all_projects: bool, is_utc: bo
         if all_projects:
             head, cells = with_project_column(head, cells, [one.project for one in asked])
         print_table(head, cells)
-        say("to answer: handrail approve RUN STEP    (or: handrail reject ...)", err=True)
+        say(f"to answer: {own_program()} approve RUN STEP    (or: {own_program()} reject ...)", err=True)
 
     answer(listing("approvals", data), as_json=as_json, as_text=print_text)
 

@@ -26,7 +26,7 @@ from handrail.interfaces.clients.enrolment import (
     entry_removed,
     installed_clients,
 )
-from handrail.interfaces.clients.launch import NAME, LaunchCommand, own_launch
+from handrail.interfaces.clients.launch import NAME, LaunchCommand, own_launch, require_lasting
 from handrail.settings import Settings
 
 Place = tuple[Client, Scope]
@@ -106,6 +106,8 @@ def _checked(name: str) -> str:
 
 def _planned(options: InitOptions, host: HostPaths, settings: Settings) -> list[ClientResult]:
     """The change for each client; an error is part of the result, so that one broken file does not stop the others."""
+    if not options.is_undo:
+        require_lasting()
     places = _removal_places(options, host) if options.is_undo else _install_places(options, host)
     if not places:
         hint = f"name one with --client: {', '.join(CLIENTS)}"

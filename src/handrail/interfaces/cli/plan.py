@@ -22,6 +22,7 @@ from handrail.interfaces.cli.words.all_projects import all_projects_option, with
 from handrail.interfaces.cli.words.answer import answer, listing
 from handrail.interfaces.cli.words.completion import complete_plan, complete_workflow
 from handrail.interfaces.cli.words.finding_view import print_findings
+from handrail.interfaces.cli.words.own_command import advise
 from handrail.interfaces.cli.words.reason import reason_option
 from handrail.interfaces.cli.words.table import Column, print_table
 from handrail.interfaces.cli.words.terminal_edge import put, say
@@ -110,7 +111,7 @@ async def list_(ctx: click.Context, limit: int, after: str, all_projects: bool, 
 
     def print_text() -> None:
         if not data:
-            say("no saved plans: save one with `handrail plan save FILE`", err=True)
+            advise("no saved plans: save one with `handrail plan save FILE`")
             return
         shown = time_format(is_utc=is_utc)
         cells: list[Sequence[object]] = [

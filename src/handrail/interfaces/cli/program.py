@@ -9,7 +9,7 @@ import functools
 import logging
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Final, ParamSpec
@@ -31,14 +31,16 @@ COMMANDS: Final[Mapping[str, str]] = {
     "approvals": "list pending approvals of all open runs",
     "approve": "approve a step of a run",
     "config": "show the settings and where each comes from",
+    "db": "share a journal between machines, in PostgreSQL",
     "demo": "a one-minute tour, offline; leaves nothing behind",
     "doctor": "check the installation and say how to fix problems",
     "init": "add handrail to the settings of your clients, or remove it",
     "journal": "show, export, verify, checkpoint and erase",
     "mcp": "the stdio server that clients start",
+    "nodes": "list who executes runs here, pause and resume a node",
     "open": "open the console in a browser",
     "plan": "check, save, list, show and retire plans",
-    "project": "list projects, move or forget one, and adopt runs",
+    "project": "list projects, join, move or forget one, and adopt runs",
     "reject": "reject a step of a run",
     "rules": "list, write and check the rules of checks",
     "run": "start, list, show, watch, submit and control runs",
@@ -73,6 +75,7 @@ class LazyGroup(click.Group):
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         """The context of the program; what is wrong with its options is said visibly."""
         with _visible_errors():
+            _require_text(kwargs.get("args") or args[1])
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -106,6 +109,15 @@ class LazyGroup(click.Group):
         """List the commands without importing any."""
         with formatter.section("Commands"):
             formatter.write_dl(sorted(COMMANDS.items()))
+
+
+def _require_text(words: Sequence[str]) -> None:
+    """No command takes a word that is not text: it could neither be stored nor shown."""
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError as error:
+            raise click.UsageError(f"{word!a} is not valid UTF-8: nothing was done") from error
 
 
 @contextmanager

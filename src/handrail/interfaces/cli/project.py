@@ -11,6 +11,7 @@ from typing import Any, Final
 import click
 import msgspec
 
+from handrail.assembly.joining import join_project, served_projects
 from handrail.assembly.opening import StoreReader, StoreWriter, open_reader, open_writer, projects_of
 from handrail.domain.errors import Conflict, HandrailError, Invalid
 from handrail.domain.journal.projection import RunRow
@@ -21,6 +22,7 @@ from handrail.interfaces.cli.program import json_option, person, reports_errors,
 from handrail.interfaces.cli.words.answer import answer, listing
 from handrail.interfaces.cli.words.asking import require_yes
 from handrail.interfaces.cli.words.completion import complete_run
+from handrail.interfaces.cli.words.own_command import advise
 from handrail.interfaces.cli.words.table import Column, print_table
 from handrail.interfaces.cli.words.terminal_edge import say
 from handrail.interfaces.pictures.caption import plain
@@ -34,7 +36,7 @@ REASON: Final = "adopted by hand"
 
 @click.group()
 def command() -> None:
-    """List projects, move or forget one, and adopt runs."""
+    """List projects, join, move or forget one, and adopt runs."""
 
 
 @command.command("list")
@@ -54,12 +56,13 @@ async def list_(ctx: click.Context, as_json: bool) -> None:
             say("no projects yet; a folder becomes one when something is run or saved in it", err=True)
             return
         cells = [
-            ("*" if row.is_here else "", row.id or "-", plain(row.name), row.open, row.runs, _where(row))
+            ("*" if row.is_here else "", row.id or "-", plain(row.name), row.open, row.runs, row.nodes, _where(row))
             for row in rows
         ]
-        print_table((Column("", 3), "project", "name", "open", Column("runs", 2), "folder"), cells)
+        head = (Column("", 3), "project", "name", "open", Column("runs", 2), Column("nodes", 1), "folder")
+        print_table(head, cells)
         if any(row.open and not row.folder for row in rows):
-            say("runs without a project wait: `handrail project adopt --all` gives them this one", err=True)
+            advise("runs without a project wait: `handrail project adopt --all` gives them this one")
 
     answer(listing("projects", data), as_json=as_json, as_text=print_text)
 
@@ -94,6 +97,24 @@ async def move(ctx: click.Context, project_id: str, folder: Path, as_json: bool)
 
 @command.command()
 @click.argument("project_id", metavar="ID")
+@json_option
+@click.pass_context
+@reports_errors
+async def join(ctx: click.Context, project_id: str, as_json: bool) -> None:
+    """Serve project ID of the shared store in this folder, beside the machines that serve it already.
+
+    The folder, its trust and its tools are this machine's own; only the id is shared."""
+    joined = await join_project(settings_of(ctx), project_id)
+
+    def print_text() -> None:
+        say(f"{joined.id} is served in {plain(joined.folder)}, too")
+        advise("to take its runs: `handrail worker`; if its files are to count here: `handrail trust`")
+
+    answer(joined, as_json=as_json, as_text=print_text)
+
+
+@command.command()
+@click.argument("project_id", metavar="ID")
 @click.option("--force", is_flag=True, help="Even if it has open runs; they wait until they are adopted.")
 @click.option("--yes", is_flag=True, help="With --force: don't ask.")
 @json_option
@@ -120,7 +141,7 @@ async def forget(ctx: click.Context, project_id: str, force: bool, yes: bool, as
     def print_text() -> None:
         say(f"forgot {project_id}, in {plain(project.folder)}")
         if runs:
-            say(f"its {plural(runs, 'run')} can be adopted: `handrail project adopt --from {project_id}`", err=True)
+            advise(f"its {plural(runs, 'run')} can be adopted: `handrail project adopt --from {project_id}`")
 
     answer(data, as_json=as_json, as_text=print_text)
 
@@ -167,7 +188,7 @@ async def adopt(ctx: click.Context, /, run_ids: tuple[str, ...], as_json: bool, 
     def print_text() -> None:
         for one in adopted:
             say(f"{one['run']} belongs to {here.id} now  receipt {one['receipt']}")
-        say("a worker continues them, or `handrail run resume RUN`", err=True)
+        advise("a worker continues them, or `handrail run resume RUN`")
 
     answer(listing("adopted", adopted, project=here), as_json=as_json, as_text=print_text)
 
@@ -180,13 +201,15 @@ async def _adopted(writer: StoreWriter, row: RunRow, reason: str) -> dict[str, s
 async def _named(look: StoreReader, run_ids: Sequence[str]) -> list[RunRow]:
     """The rows of these runs; refused if one belongs to a project that is known."""
     find = projects_of(look.settings).find
-    rows = []
+    rows, served = [], await served_projects(look.store)
     for run_id in dict.fromkeys(run_ids):
         run = await look.run_reader().run(run_id)
         if run.project and find(run.project) is not None:
             if run.project == look.project.id:
                 raise Conflict(f"{run_id} belongs to this project already", hint="leave it out")
             raise refusal(run_id, run.project, find)
+        if run.project in served:
+            raise _served_elsewhere(run.project)
         if row := await look.store.run(run_id):
             rows.append(row)
     return rows
@@ -197,8 +220,11 @@ async def _homeless(look: StoreReader, source: str | None, *, ended: bool) -> li
     known: set[str] = {project.id for project in projects_of(look.settings).all()}
     if source in known:
         raise Conflict(f"{source} is a registered project", hint=f"forget it first: `handrail project forget {source}`")
+    served = await served_projects(look.store)
+    if source in served:
+        raise _served_elsewhere(source)
     counts = await look.store.run_counts()
-    projects = {count.project for count in counts} - known
+    projects = {count.project for count in counts} - known - served
     wanted = sorted(projects if source is None else projects & {source})
     statuses = {count.status for count in counts if ended or count.status not in RUN_ENDED}
     rows: list[RunRow] = []
@@ -210,6 +236,13 @@ async def _homeless(look: StoreReader, source: str | None, *, ended: bool) -> li
             if len(rows) > ADOPTED_MAX:
                 raise Invalid(f"more than {ADOPTED_MAX} runs at once", hint="adopt one project at a time: --from ID")
     return rows
+
+
+def _served_elsewhere(project_id: str) -> Conflict:
+    return Conflict(
+        f"{project_id} is served by other nodes: its runs are at home there",
+        hint=f"to serve it here, too: `handrail project join {project_id}`",
+    )
 
 
 async def _shown_statuses(look: StoreReader, rows: Sequence[RunRow]) -> list[str]:

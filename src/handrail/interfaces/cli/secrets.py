@@ -14,6 +14,7 @@ from handrail.domain.instant import instant_text
 from handrail.engine.secrets import SecretCard
 from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
 from handrail.interfaces.cli.words.answer import answer, listing
+from handrail.interfaces.cli.words.own_command import advise
 from handrail.interfaces.cli.words.table import Column, print_table
 from handrail.interfaces.cli.words.terminal_edge import ask_text, say
 from handrail.interfaces.cli.words.times import time_format, utc_option
@@ -64,7 +65,7 @@ async def list_(ctx: click.Context, is_utc: bool, as_json: bool) -> None:
 
     def print_text() -> None:
         if not cards:
-            say("no secrets; `handrail secrets set NAME` stores one", err=True)
+            advise("no secrets; `handrail secrets set NAME` stores one")
             return
         shown = time_format(is_utc=is_utc)
         rows = [(card.name, card.kept, shown.at(card.set), _tools(card)) for card in cards]

@@ -1,29 +1,31 @@
 """`handrail serve`: MCP, the API and the console on one port. Prints its address, and how to connect.
 
 Secrets are printed only at a terminal: output that goes elsewhere ends up in logs. One server serves a home; a second
-start says where the first one is."""
+start says where the first one is, and with --open opens its project there (words/running_server.py)."""
 
 from __future__ import annotations
 
-import asyncio
 import shlex
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import click
 import msgspec
+from click.core import ParameterSource
 
-from handrail.assembly.sole_server import RunningServer, running_server, sole_server
+from handrail.assembly.sole_server import Announce, running_server, sole_server
 from handrail.engine.clock import system_clock
 from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
 from handrail.interfaces.cli.run.execution import Stopped, stoppable
-from handrail.interfaces.cli.words.browser import fresh_link, show_in_browser
+from handrail.interfaces.cli.words.browser import show_in_browser, to_page
+from handrail.interfaces.cli.words.own_command import own_command
+from handrail.interfaces.cli.words.running_server import show_running
 from handrail.interfaces.cli.words.terminal_edge import say
 from handrail.interfaces.http.api.call import Connected
-from handrail.interfaces.http.opening import OpenedConsole, open_console
+from handrail.interfaces.http.opening import OpenedConsole, Programs, open_console
 from handrail.interfaces.mcp.http.app import MCP_PATH, McpPart
 from handrail.interfaces.mcp.serving import open_server_and_program
 from handrail.interfaces.mcp.surface.offer import Toolset
@@ -85,32 +87,39 @@ async def command(
         needs_token=not no_token,
         takes_any=port is None,
     )
+    if (running := running_server(settings)) is not None:
+        await show_running(settings, running, unused=_unused(ctx), opens=opens, as_json=as_json)
+        return
     await serve_here(settings, options, toolsets, opens=opens, as_json=as_json)
 
 
+def _unused(ctx: click.Context) -> list[str]:
+    """The options that were given, and that only a server which starts can use."""
+    of_a_start = [one for one in ctx.command.params if one.name in {"host", "port", "allowed", "toolsets", "no_token"}]
+    return [one.opts[0] for one in of_a_start if ctx.get_parameter_source(str(one.name)) is ParameterSource.COMMANDLINE]
+
+
 async def serve_here(
-    settings: Settings, options: ServeOptions, toolsets: Sequence[str], *, opens: bool, as_json: bool
+    settings: Settings, options: ServeOptions, toolsets: Sequence[str], *, opens: bool, page: str = "", as_json: bool
 ) -> None:
-    """Serve until stopped; if this home has a server already, say where it is."""
-    if (running := running_server(settings)) is not None:
-        await _show_running(settings, running, opens=opens, as_json=as_json)
-        return
+    """Serve until stopped; with `opens`, the console is opened on a page."""
     with sole_server(settings) as announce, stoppable() as stop:
-        serving = _Serving(settings, toolsets, announce, opens=opens, as_json=as_json)
+        serving = Serving(settings, toolsets, announce, opens=opens, page=page, as_json=as_json)
         await serve(options, serving.parts, stop=stop, on_ready=serving.show)
         if stop.done() and isinstance(stop.exception(), Stopped):
             say("server stopped", err=True)
 
 
 @dataclass
-class _Serving:
+class Serving:
     """A server that starts, and what it says when it has."""
 
     settings: Settings
     toolsets: Sequence[str]
-    announce: Callable[[str], None]
-    opens: bool = field(kw_only=True)
-    as_json: bool = field(kw_only=True)
+    announce: Announce
+    opens: bool = field(default=False, kw_only=True)
+    page: str = field(default="", kw_only=True)
+    as_json: bool = field(default=False, kw_only=True)
     console: OpenedConsole | None = None
 
     @asynccontextmanager
@@ -120,21 +129,24 @@ class _Serving:
             mcp = McpPart(opened.server, guard=endpoint.guard, limits=limits)
             parts: list[SitePart] = [mcp]
             if endpoint.is_loopback:
-                self.console = open_console(
-                    self.settings, endpoint, limits, opened.open_program, lambda: _connected(mcp)
-                )
+                programs = Programs(opened.open_program, opened.open_other)
+                self.console = open_console(self.settings, endpoint, limits, programs, lambda: _connected(mcp))
                 parts += [self.console.api, self.console.console]
             yield parts, opened.ready
 
     def show(self, endpoint: Endpoint) -> None:
         """Say where the server is, and how to connect."""
-        self.announce(endpoint.url)
+        self.be_found(endpoint)
         if self.as_json:
             say(msgspec.json.encode(_data(endpoint, has_console=self.console is not None)).decode())
         else:
             self._print(endpoint)
         if self.console is not None and self.opens:
-            show_in_browser(self.console.link())
+            show_in_browser(to_page(self.console.link(), self.page))
+
+    def be_found(self, endpoint: Endpoint) -> None:
+        """Let other processes of this home find the server and its console."""
+        self.announce(endpoint.url, endpoint.url if self.console is not None else "")
 
     def _print(self, endpoint: Endpoint) -> None:
         say(f"serving MCP at {endpoint.url}{MCP_PATH}; Ctrl-C stops it", err=True)
@@ -146,7 +158,7 @@ class _Serving:
             say(f"  clients need the token in {endpoint.token_file}, which only you can read", err=True)
         say(f"  claude mcp add --transport http handrail {endpoint.url}{MCP_PATH}{header}", err=True)
         if self.console is not None and not self.opens:
-            link = self.console.link() if sys.stderr.isatty() else f"{endpoint.url}/ (`handrail open` opens it)"
+            link = self.console.link() if sys.stderr.isatty() else f"{endpoint.url}/ (`{own_command('open')}` opens it)"
             say(f"the console is at {link}", err=True)
 
 
@@ -164,14 +176,3 @@ def _data(endpoint: Endpoint, *, has_console: bool) -> dict[str, Any]:
         "console": f"{endpoint.url}/" if has_console else None,
     }
     return {name: value for name, value in known.items() if value}
-
-
-async def _show_running(settings: Settings, running: RunningServer, *, opens: bool, as_json: bool) -> None:
-    link = await asyncio.to_thread(fresh_link, settings.home, running.url) if opens else f"{running.url}/"
-    if as_json:
-        data = {"url": running.url + MCP_PATH, "console": link, "pid": running.pid, "running": True}
-        say(msgspec.json.encode(data).decode())
-    else:
-        say(f"already serving at {running.url} since {running.started}, in {running.project}", err=True)
-    if opens:
-        show_in_browser(link)

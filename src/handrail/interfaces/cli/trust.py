@@ -24,6 +24,7 @@ from handrail.engine.clock import system_clock
 from handrail.interfaces.cli.program import json_option, person, reports_errors, settings_of
 from handrail.interfaces.cli.words.answer import Exit, answer, listing
 from handrail.interfaces.cli.words.excerpt import printable
+from handrail.interfaces.cli.words.own_command import advise
 from handrail.interfaces.cli.words.table import print_table
 from handrail.interfaces.cli.words.terminal_edge import ask_yes, say
 from handrail.interfaces.cli.words.times import time_format, utc_option
@@ -77,10 +78,7 @@ async def list_(ctx: click.Context, is_utc: bool, as_json: bool) -> None:
 
     def print_text() -> None:
         if not decisions:
-            say(
-                "no project is trusted; `handrail trust` in a project's folder shows what its files would switch on",
-                err=True,
-            )
+            advise("no project is trusted; `handrail trust` in a project's folder shows what its files would switch on")
             return
         shown = time_format(is_utc=is_utc)
         rows = [(printable(one.project), one.by, shown.ago(one.at), one.digest) for one in decisions]
@@ -180,4 +178,4 @@ def _print_result(settings: Settings, is_trusted: bool) -> None:
         say(f"trusted; {RESTART}", fg="green", err=True)
     else:
         say("not trusted: nothing was switched on", fg="yellow", err=True)
-        say("  what to do: run `handrail trust` at a terminal", err=True)
+        advise("  what to do: run `handrail trust` at a terminal")

@@ -8,11 +8,13 @@ import asyncio
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import click
+from msgspec.structs import replace
 
 from handrail.assembly.opening import Assembly, ProjectAssemblies, open_assemblies, projects_of, real_folder
+from handrail.domain.definition.duration import duration_ms
 from handrail.domain.errors import HandrailError, Limited, NotFound
 from handrail.domain.project import Project
 from handrail.domain.run.state import Run
@@ -21,7 +23,7 @@ from handrail.interfaces.cli.program import reports_errors, settings_of
 from handrail.interfaces.cli.run.execution import Stopped, first_of, stoppable
 from handrail.interfaces.cli.words.terminal_edge import say
 from handrail.interfaces.pictures.caption import plain
-from handrail.settings import Settings, read_settings
+from handrail.settings import Settings, settings_of_other
 
 SERVED_MAX: Final = 100
 POLL_S: Final = 0.2
@@ -31,20 +33,59 @@ IDLE_POLLS: Final = 3
 """How many polls in a row must find no work: a run that was just released is picked up between two polls."""
 
 
+class _NodeOptions(NamedTuple):
+    """What this command says of its node; it is one for all projects."""
+
+    labels: str | None
+    slots: int | None
+
+    def applied(self, settings: Settings) -> Settings:
+        """The settings with it."""
+        given = {name: value for name, value in self._asdict().items() if value is not None}
+        return replace(settings, choices=replace(settings.choices, **given))
+
+
+def _duration(_: click.Context, __: click.Parameter, text: str) -> int:
+    try:
+        return duration_ms(text)
+    except HandrailError as error:
+        raise click.BadParameter(f"{error}; {error.hint}") from error
+
+
 @click.command()
 @click.option("--until-idle", is_flag=True, help="Stop when no work is left.")
 @click.option("--also", multiple=True, metavar="FOLDER", help="Serve the project in this folder, too; may be repeated.")
 @click.option("--all-projects", is_flag=True, help="Serve all registered projects, also those registered later.")
+@click.option("--labels", metavar="LIST", help="What this machine has, for `runs_on`: gpu,linux (HANDRAIL_LABELS).")
+@click.option("--slots", type=click.IntRange(0, 10_000), help="How many runs to work on at once (HANDRAIL_SLOTS).")
+@click.option(
+    "--grace",
+    metavar="TIME",
+    default="30s",
+    show_default=True,
+    callback=_duration,
+    help="How long running calls may go on after SIGTERM or Ctrl-C; the second one ends the worker at once.",
+)
 @click.pass_context
 @reports_errors
-async def command(ctx: click.Context, until_idle: bool, also: tuple[str, ...], all_projects: bool) -> None:
+async def command(
+    ctx: click.Context,
+    until_idle: bool,
+    also: tuple[str, ...],
+    all_projects: bool,
+    labels: str | None,
+    slots: int | None,
+    grace: int,
+) -> None:
     """Execute the runs of this project that no other process executes, until stopped.
 
-    With --also or --all-projects, those of further projects, each in its own folder with its own tools and settings."""
-    own = settings_of(ctx)
-    named = _named(own, also)
+    With --also or --all-projects, those of further projects, each in its own folder with its own tools and settings.
+    When it is stopped it takes nothing more, and hands each run over as soon as its running calls have ended."""
+    node = _NodeOptions(labels, slots)
+    own = node.applied(settings_of(ctx))
+    named = _named(own, also, node)
     async with open_assemblies(own, actor="worker") as opener:
-        served = _ServedProjects(own, opener, shows_folder=all_projects or len(named) > 1)
+        served = _ServedProjects(own, opener, node, shows_folder=all_projects or len(named) > 1)
         for settings in named:
             await served.add(settings)
         if all_projects:
@@ -54,35 +95,31 @@ async def command(ctx: click.Context, until_idle: bool, also: tuple[str, ...], a
             try:
                 await first_of(task, stop)
             except Stopped:
-                _log("stopping: waiting for running calls")
+                _log("stopping: running calls may end, runs are handed over; a second signal ends this at once")
+                await served.drain(grace / 1_000)
             finally:
                 task.cancel()
                 await asyncio.wait({task})
     _log("worker stopped")
 
 
-def _named(own: Settings, also: Sequence[str]) -> list[Settings]:
+def _named(own: Settings, also: Sequence[str], node: _NodeOptions) -> list[Settings]:
     """The settings of this project and of those that were named, each once."""
     named = {real_folder(own.project): own}
     for folder in also:
         if not Path(folder).is_dir():
             raise NotFound(f"there is no folder {folder!r}", hint="name the folder of a project")
-        named.setdefault(real_folder(Path(folder)), _settings_in(own, folder))
+        named.setdefault(real_folder(Path(folder)), node.applied(settings_of_other(own, folder, os.environ)))
     if len(named) > SERVED_MAX:
         raise Limited(f"{len(named)} projects; one worker serves at most {SERVED_MAX}", hint="start several workers")
     return list(named.values())
 
 
-def _settings_in(own: Settings, folder: str) -> Settings:
-    """The settings of another project of the same home."""
-    return read_settings({"home": str(own.home), "project": folder}, os.environ)
-
-
 class _ServedProjects:
     """The projects that this worker serves; more can be added while it works."""
 
-    def __init__(self, own: Settings, opener: ProjectAssemblies, *, shows_folder: bool) -> None:
-        self.own, self.opener, self.shows_folder = own, opener, shows_folder
+    def __init__(self, own: Settings, opener: ProjectAssemblies, node: _NodeOptions, *, shows_folder: bool) -> None:
+        self.own, self.opener, self.node, self.shows_folder = own, opener, node, shows_folder
         self.registry = projects_of(own)
         self.logs: list[_WorkerLog] = []
         self.seen: set[str] = set()
@@ -113,7 +150,13 @@ class _ServedProjects:
             raise NotFound(f"{project.folder} is gone (`handrail project move`, or `forget`)")
         if len(self.logs) >= SERVED_MAX:
             raise Limited(f"one worker serves at most {SERVED_MAX} projects; start several workers")
-        return _settings_in(self.own, project.folder)
+        return self.node.applied(settings_of_other(self.own, project.folder, os.environ))
+
+    async def drain(self, grace_s: float) -> None:
+        """Take nothing more, and hand over what is under way."""
+        if self.opener.node is not None:
+            await self.opener.node.drain()
+        await asyncio.gather(*(one.worker.drain(grace_s) for one in self.logs))
 
     async def follow(self, *, until_idle: bool, grows: bool) -> None:
         """Print what all workers do; with `grows`, also look for projects that are registered later."""
@@ -147,9 +190,9 @@ class _WorkerLog:
         parts.writer.dispatch.watchers.append(self._notice)
 
     def _notice(self, run: Run, *_: object) -> None:
-        is_own = run.id in self.worker.conductors or run.id in self.seen
-        if is_own and run.status not in RUN_WORKING and self.ended.get(run.id) is not run.status:
+        if run.id in self.worker.conductors:  # it may be released again before the next poll
             self._pick_up(run.id, run.workflow)
+        if run.id in self.seen and run.status not in RUN_WORKING and self.ended.get(run.id) is not run.status:
             self.ended[run.id] = run.status
             _log(f"{run.id} {run.status.value}")
         elif run.status in RUN_WORKING:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from handrail.assembly.checks import sandbox_of
+from handrail.assembly.hosts import host_state
 from handrail.assembly.opening import open_reader, open_store, witness_states
 from handrail.assembly.people import answer_rules, passphrase_of
 from handrail.assembly.tools import toolbox_of
@@ -23,8 +24,8 @@ from handrail.domain.journal.checkpoint import Checkpoint, checkpoint_digest
 from handrail.domain.plural import plural
 from handrail.domain.trust.decision import COMMAND, off_words
 from handrail.engine.clock import system_clock
-from handrail.engine.journal import FAR_BEHIND
 from handrail.engine.proving.witness_courier import CopyState
+from handrail.foundation.address_text import without_password
 from handrail.interfaces.clients.check import DoctorCheck, fail, ok, warn
 from handrail.settings import Settings
 
@@ -40,7 +41,11 @@ NO_WITNESS: Final = (
 )
 WITHOUT_SANDBOX: Final = (
     "install bubblewrap 0.8 or newer; where that can't be had, let checks run without a sandbox, as your own shell "
-    'does: [checks] sandbox = "off" in config.toml of HANDRAIL_HOME; tests_prove and tests_notice then do not work'
+    'does: [checks] sandbox = "off" in config.toml of HANDRAIL_HOME; they can then read and change all that you can'
+)
+SANDBOX_OFF: Final = (
+    "off, as config.toml says: commands of checks can read and change all that you can, and what they change in the "
+    "project stays; other states of it (tests_prove, tests_notice, tests_kept) are tried in a copy"
 )
 AHEAD_MS_MAX: Final = 5_000
 JUMP_S_MAX: Final = 1.0
@@ -53,6 +58,7 @@ async def home_checks(settings: Settings, *, started: tuple[float, float]) -> As
     yield _home(settings.home)
     yield _disk(settings.home)
     yield await _store(settings)
+    yield await _host(settings)
     yield _keys(settings)
     for check in await _witnesses(settings):
         yield check
@@ -93,18 +99,37 @@ def _disk(home: Path) -> DoctorCheck:
 
 
 async def _store(settings: Settings) -> DoctorCheck:
+    if settings.choices.store:
+        return await _opened(settings)
     if not settings.journal.exists():
         return ok("store", "no journal yet; it is created on first use")
     if not os.access(settings.journal, os.W_OK):
         return fail("store", f"{settings.journal} is not writable", f"chmod u+w {settings.journal}")
+    return await _opened(settings)
+
+
+async def _opened(settings: Settings) -> DoctorCheck:
     try:
         async with open_store(settings) as opened:  # not as a project: looking registers nothing
-            events, _ = await opened.store.heads(after=FAR_BEHIND)
+            events = (await opened.store.end()).events
             is_signed = await opened.checkpoints.last() is not None
     except HandrailError as error:
         return fail("store", str(error), error.hint)
     signed = "matches its checkpoints" if is_signed else "no checkpoint yet"
-    return ok("store", f"{plural(events, 'event')}, {signed}")
+    where = f" in {without_password(settings.choices.store)}" if settings.choices.store else ""
+    return ok("store", f"{plural(events, 'event')}{where}, {signed}")
+
+
+async def _host(settings: Settings) -> DoctorCheck:
+    try:
+        state = await host_state(settings)
+    except HandrailError as error:
+        return fail("host", str(error), error.hint)
+    if state is None:
+        return ok("host", "local: every worker takes the runs that are free")
+    if state.problem:
+        return fail("host", f"{state.name}: {state.problem}", "runs wait in the journal until it answers")
+    return ok("host", f"{state.name} answers")
 
 
 def _keys(settings: Settings) -> DoctorCheck:
@@ -221,7 +246,7 @@ async def _sandbox(settings: Settings) -> DoctorCheck:
     if flaw:
         return warn("sandbox", f"checks and plans that run commands are off: {flaw}", WITHOUT_SANDBOX)
     is_off = settings.home_tables.get("checks", {}).get("sandbox") == "off"
-    return ok("sandbox", "off: config.toml says so" if is_off else "commands are confined: a trial could not escape")
+    return ok("sandbox", SANDBOX_OFF if is_off else "commands are confined: a trial could not escape")
 
 
 def _cache(folder: Path) -> DoctorCheck:

@@ -5,7 +5,6 @@ client.py has the form in which each client's settings store it."""
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import sysconfig
 from collections.abc import Mapping, Sequence
@@ -13,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from handrail.domain.errors import Conflict
 from handrail.settings import Settings
 
 NAME: Final = "handrail"
@@ -64,9 +64,17 @@ def merged_args(existing: Sequence[str], ours: Sequence[str]) -> list[str]:
     return [*ours, *added]
 
 
-def _own_command() -> list[str]:
+def require_lasting() -> None:
+    """Refuse to write this handrail into settings if it may be gone tomorrow."""
+    # `uvx NAME` would be no way out: a name that we have not published may be anybody's.
     if _is_in_uv_cache(Path(sys.prefix)):
-        return [shutil.which("uvx") or "uvx", NAME]
+        raise Conflict(
+            "this handrail runs from the cache of `uvx`, which may be deleted at any time",
+            hint="install it first: `uv tool install .` in its checkout; then run `handrail init` again",
+        )
+
+
+def _own_command() -> list[str]:
     suffix = ".exe" if os.name == "nt" else ""
     for folder in (Path(sys.executable).parent, Path(sysconfig.get_path("scripts"))):
         if (script := folder / f"{NAME}{suffix}").is_file():

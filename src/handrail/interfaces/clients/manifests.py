@@ -1,7 +1,9 @@
-"""The manifests of handrail for catalogues and clients: `server.json`, the `.mcpb` bundle and `SKILL.md`.
+"""The manifests of handrail for clients: the `.mcpb` bundle and `SKILL.md`.
 
 Name, version, summary and licence come from the package's metadata, tools from the MCP surface. `make manifests` writes
-them to docs/clients/, and a test checks that they are up to date."""
+them to docs/clients/, and a test checks that they are up to date. None of them fetches handrail by its name from a
+package index: it is not published there, and a stranger who takes the name would be started by clients of our users. An
+entry in the MCP Registry needs such a name, so there is none yet."""
 
 from __future__ import annotations
 
@@ -13,9 +15,6 @@ from typing import Any, Final
 
 from handrail.interfaces.clients.launch import NAME, SERVE
 
-REGISTRY_NAME: Final = "io.github.handrail-dev/handrail"
-"""The name in the MCP Registry; a line `mcp-name: ...` in the README proves that the package is ours."""
-REGISTRY_SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
 MCPB_VERSION: Final = "0.4"
 TITLE: Final = "handrail"
 AUTHOR: Final = "handrail contributors"
@@ -88,43 +87,10 @@ def product(tools: Sequence[tuple[str, str]]) -> Product:
 def documents(info: Product) -> Mapping[str, str]:
     """Every document by its path in docs/clients/."""
     return {
-        "server.json": _json(server_json(info)),
         "mcpb/manifest.json": _json(mcpb_manifest(info)),
         "mcpb/pyproject.toml": MCPB_PROJECT.format(name=NAME, version=info.version, python=info.python),
         "mcpb/serve.py": MCPB_ENTRY,
         "handrail/SKILL.md": SKILL,
-    }
-
-
-def server_json(info: Product) -> dict[str, Any]:
-    """The entry in the MCP Registry."""
-    flags = [
-        {"type": "named", "name": option.flag, "description": option.description, "format": _format(option)}
-        for option in OPTIONS
-        if option.flag
-    ]
-    variables = [
-        {"name": option.variable, "description": option.description, "format": _format(option)}
-        | ({"default": option.default} if option.default else {})
-        for option in OPTIONS
-        if option.variable
-    ]
-    package = {
-        "registryType": "pypi",
-        "identifier": NAME,
-        "version": info.version,
-        "runtimeHint": "uvx",
-        "transport": {"type": "stdio"},
-        "packageArguments": [{"type": "positional", "value": SERVE}, *flags],
-        "environmentVariables": variables,
-    }
-    return {
-        "$schema": REGISTRY_SCHEMA,
-        "name": REGISTRY_NAME,
-        "title": TITLE,
-        "description": info.summary,
-        "version": info.version,
-        "packages": [package],
     }
 
 
@@ -169,10 +135,6 @@ def _placeholder(option: ManifestOption) -> str:
     return f"${{user_config.{option.key}}}"
 
 
-def _format(option: ManifestOption) -> str:
-    return "filepath" if option.is_folder else "string"
-
-
 def _json(value: Mapping[str, Any]) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
@@ -184,6 +146,10 @@ name = "{name}-bundle"
 version = "{version}"
 requires-python = "{python}"
 dependencies = ["{name}=={version}"]
+
+# The wheel lies in the bundle: no index is asked for it.
+[tool.uv.sources]
+{name} = {{ path = "{name}-{version}-py3-none-any.whl" }}
 """
 MCPB_ENTRY: Final = '''\
 """Starts handrail; its arguments are in the manifest."""

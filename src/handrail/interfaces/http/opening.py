@@ -4,6 +4,7 @@ Nothing is decided here; which parts there are is known here and in the command 
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -14,14 +15,15 @@ from handrail.interfaces.http.api.handlers import HANDLERS
 from handrail.interfaces.http.contract.routes import ROUTES
 from handrail.interfaces.http.edge.api_part import ApiPart
 from handrail.interfaces.http.edge.callers import Callers
-from handrail.interfaces.http.edge.console_part import ENTER, ConsolePart
+from handrail.interfaces.http.edge.console_part import ConsolePart
+from handrail.interfaces.http.edge.open_projects import OpenOther, OpenProjects
 from handrail.interfaces.http.edge.sign_in import SignIn
 from handrail.interfaces.http.edge.static_files import read_static_files
 from handrail.interfaces.http.feed.event_feed import EventFeed, OpenProgram
 from handrail.interfaces.web.http_server import Endpoint
 from handrail.interfaces.web.limits import HttpLimits
 from handrail.interfaces.web.token_file import CONSOLE_FILE, open_token
-from handrail.settings import Settings, local_person
+from handrail.settings import Settings, local_person, settings_of_other
 
 
 @dataclass(frozen=True)
@@ -33,13 +35,27 @@ class OpenedConsole:
 
     def link(self) -> str:
         """A link that opens the console, once."""
-        return f"{self.api.server.url}{ENTER}?ticket={self.api.callers.sign_in.new_ticket()}"
+        return self.api.link()
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """How the project of the server is opened, and further ones."""
+
+    open_program: OpenProgram
+    open_other: OpenOther
 
 
 def open_console(
-    settings: Settings, endpoint: Endpoint, limits: HttpLimits, program: OpenProgram, connected: ConnectedClients
+    settings: Settings, endpoint: Endpoint, limits: HttpLimits, programs: Programs, connected: ConnectedClients
 ) -> OpenedConsole:
     """The API and the console at an endpoint."""
+
+    def settings_in(folder: str) -> Settings:
+        return settings_of_other(settings, folder, os.environ)
+
+    feed = EventFeed(programs.open_program)
+    projects = OpenProjects(programs.open_program, programs.open_other, settings_in, on_open=feed.follow)
     key, _ = open_token(settings.home, CONSOLE_FILE)
     callers = Callers(
         person=local_person(),
@@ -48,6 +64,6 @@ def open_console(
         origins=endpoint.guard.origins,
         port=urlsplit(endpoint.url).port or 80,
     )
-    server = ServerFacts(url=endpoint.url, started=system_clock(), feed=EventFeed(program), connected=connected)
-    api = ApiPart(ROUTES, HANDLERS, callers=callers, server=server, open_program=program, limits=limits)
+    server = ServerFacts(url=endpoint.url, started=system_clock(), feed=feed, connected=connected, projects=projects)
+    api = ApiPart(ROUTES, HANDLERS, callers=callers, server=server, limits=limits)
     return OpenedConsole(api, ConsolePart(api, read_static_files()))

@@ -40,6 +40,8 @@ class OpenedServer:
     server: Server[Any]
     ready: Ready
     open_program: Callable[[], Awaitable[Assembly]]
+    open_other: Callable[[Settings], Awaitable[Assembly]]
+    """Opens another project over the same store; MCP stays with the project of the server."""
 
 
 @asynccontextmanager
@@ -53,7 +55,7 @@ async def open_server_and_program(settings: Settings, toolsets: Collection[str])
     surface = surface_of(program, version=version("handrail"), toolsets=[Toolset(name) for name in toolsets])
     opening = asyncio.get_running_loop().create_task(_open(program))
     try:
-        yield OpenedServer(build(surface, keys=[carrying_key(settings)]), ready, program.open)
+        yield OpenedServer(build(surface, keys=[carrying_key(settings)]), ready, program.open, program.open_other)
     finally:
         opening.cancel()
         await asyncio.gather(opening, return_exceptions=True)

@@ -6,7 +6,7 @@ Only the shell files (shell*.py) and the transports import the SDK; the transpor
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.subscriptions import ListenHandler
 from mcp.shared.exceptions import MCPError
 
-from handrail.interfaces.mcp.shell_caller import TASKS, SdkCaller, elicitation
+from handrail.interfaces.mcp.shell_caller import APPS, TASKS, SdkCaller, elicitation
 from handrail.interfaces.mcp.shell_subscribers import FeedBus, Subscribers
 from handrail.interfaces.mcp.shell_tasks import add_tasks, result_of, task_wire
 from handrail.interfaces.mcp.surface.caller import AskFirst, TaskView, Unknown
@@ -72,6 +72,8 @@ def build(surface: Surface, *, keys: Sequence[bytes]) -> Server[Any]:
     if surface.tasks is not None:
         server.extensions[TASKS] = {}
         add_tasks(server, surface.tasks)
+    if any(tool.app for tool in surface.tools()):
+        server.extensions[APPS] = {}
     return server
 
 
@@ -81,8 +83,9 @@ class _Handlers:
 
     surface: Surface
 
-    async def list_tools(self, _: Context, params: mt.PaginatedRequestParams | None) -> mt.ListToolsResult:
-        tools, cursor = _page([_tool(tool) for tool in self.surface.tools()], params)
+    async def list_tools(self, ctx: Context, params: mt.PaginatedRequestParams | None) -> mt.ListToolsResult:
+        shown = _with_app if SdkCaller(ctx).shows_apps else _tool
+        tools, cursor = _page([shown(tool) for tool in self.surface.tools()], params)
         return mt.ListToolsResult(tools=tools, next_cursor=cursor)
 
     async def call_tool(self, ctx: Context, params: mt.CallToolRequestParams) -> Any:
@@ -97,10 +100,16 @@ class _Handlers:
             return {"resultType": "task", **task_wire(answer)}
         return result_of(answer)
 
-    async def list_resources(self, _: Context, params: mt.PaginatedRequestParams | None) -> mt.ListResourcesResult:
+    async def list_resources(self, ctx: Context, params: mt.PaginatedRequestParams | None) -> mt.ListResourcesResult:
         every = [
-            mt.Resource(uri=one.uri, name=one.name, description=one.description or None, mime_type=one.type)
-            for one in await self.surface.resources()
+            mt.Resource(
+                uri=one.uri,
+                name=one.name,
+                description=one.description or None,
+                mime_type=one.type,
+                _meta=_meta(one.meta),
+            )
+            for one in await self.surface.resources(SdkCaller(ctx))
         ]
         resources, cursor = _page(every, params)
         return mt.ListResourcesResult(resources=resources, next_cursor=cursor)
@@ -126,9 +135,8 @@ class _Handlers:
         if content.blob is not None:
             blob = base64.b64encode(content.blob).decode()
             return mt.ReadResourceResult(contents=[mt.BlobResourceContents(uri=uri, blob=blob, mime_type=content.type)])
-        return mt.ReadResourceResult(
-            contents=[mt.TextResourceContents(uri=uri, text=content.text, mime_type=content.type)]
-        )
+        text = mt.TextResourceContents(uri=uri, text=content.text, mime_type=content.type, _meta=_meta(content.meta))
+        return mt.ReadResourceResult(contents=[text])
 
     async def list_prompts(self, _: Context, params: mt.PaginatedRequestParams | None) -> mt.ListPromptsResult:
         every = [
@@ -180,6 +188,19 @@ def _tool(tool: ToolOffer) -> mt.Tool:
             idempotent_hint=None if hints.read_only else hints.idempotent,
         ),
     )
+
+
+def _with_app(tool: ToolOffer) -> mt.Tool:
+    """The tool with the page that shows its answers."""
+    listed = _tool(tool)
+    if not tool.app:
+        return listed
+    given = dict(tool.app_input) if tool.app_input is not None else listed.input_schema
+    return listed.model_copy(update={"input_schema": given, "meta": {"ui": {"resourceUri": tool.app}}})
+
+
+def _meta(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return dict(value) if value is not None else None
 
 
 def _page(every: list[Any], params: mt.PaginatedRequestParams | None) -> tuple[list[Any], str | None]:

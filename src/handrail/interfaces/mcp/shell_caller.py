@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import mcp_types as mt
+from mcp.server.apps import EXTENSION_ID, client_supports_apps
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -20,6 +21,8 @@ from handrail.interfaces.mcp.surface.caller import AskFirst, Response, UserAnswe
 
 NAME_LENGTH_MAX: Final = 60
 ANONYMOUS: Final = "agent:unknown"
+APPS: Final = EXTENSION_ID
+"""The protocol extension for pages in the client's window."""
 TASKS: Final = "io.modelcontextprotocol/tasks"
 """The protocol extension for calls that continue after their answer."""
 
@@ -66,6 +69,11 @@ class SdkCaller:
         """Whether the client has declared the tasks extension."""
         capabilities = self.ctx.session.client_capabilities
         return bool(capabilities and capabilities.extensions and TASKS in capabilities.extensions)
+
+    @property
+    def shows_apps(self) -> bool:
+        """Whether the client has declared MCP Apps, with pages in HTML."""
+        return client_supports_apps(self.ctx)
 
     async def progress(self, done: float, total: float | None = None, text: str = "") -> None:
         """Report how far the call has come."""

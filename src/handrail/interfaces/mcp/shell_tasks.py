@@ -44,7 +44,8 @@ def needs_tasks() -> MCPError:
 def result_of(reply: ToolReply) -> mt.CallToolResult:
     """A reply as a protocol result."""
     content: list[mt.ContentBlock] = [mt.TextContent(type="text", text=reply.text)]
-    return mt.CallToolResult(content=content, structured_content=reply.data, is_error=reply.is_error)
+    meta = dict(reply.meta) if reply.meta is not None else None
+    return mt.CallToolResult(content=content, structured_content=reply.data, is_error=reply.is_error, _meta=meta)
 
 
 def task_wire(task: TaskView) -> dict[str, Any]:

@@ -40,7 +40,7 @@ WHO: Final[Mapping[Kind, str]] = {
 }
 
 
-class Mark(StrEnum):
+class Sign(StrEnum):
     """What a remark is about; pictures draw a sign for each, except `PLAIN`."""
 
     WHEN = "when"
@@ -51,18 +51,18 @@ class Mark(StrEnum):
     PLAIN = "plain"
 
 
-MEANING: Final[Mapping[Mark, str]] = {
-    Mark.WHEN: "conditional",
-    Mark.UNDO: "can be undone",
-    Mark.DANGER: "cannot be undone",
-    Mark.CYCLE: "part of a cycle",
+MEANING: Final[Mapping[Sign, str]] = {
+    Sign.WHEN: "conditional",
+    Sign.UNDO: "can be undone",
+    Sign.DANGER: "cannot be undone",
+    Sign.CYCLE: "part of a cycle",
 }
 
 
 class Remark(Struct, frozen=True):
     """Something special about a step."""
 
-    mark: Mark
+    mark: Sign
     text: str
 
 
@@ -125,25 +125,25 @@ def waits_for(names: Sequence[str]) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def _special(step: Step) -> Iterator[tuple[Mark, str]]:
+def _special(step: Step) -> Iterator[tuple[Sign, str]]:
     if step.when:
-        yield Mark.WHEN, f"when {step.when}"
+        yield Sign.WHEN, f"when {step.when}"
     if step.title and not isinstance(step.work, Prompt):
-        yield Mark.PLAIN, doing_of(step.work)
+        yield Sign.PLAIN, doing_of(step.work)
     for text in _terms(step.work):
-        yield Mark.PLAIN, text
+        yield Sign.PLAIN, text
     yield from _undoing(step)
     if step.on_failure:
-        yield Mark.PLAIN, f"on failure: {step.on_failure}"
+        yield Sign.PLAIN, f"on failure: {step.on_failure}"
 
 
-def _undoing(step: Step) -> Iterator[tuple[Mark, str]]:
+def _undoing(step: Step) -> Iterator[tuple[Sign, str]]:
     if step.effect is Effect.IRREVERSIBLE:
-        yield Mark.DANGER, "irreversible"
+        yield Sign.DANGER, "irreversible"
     if step.undo:
-        yield Mark.UNDO, f"undo by {'the agent' if isinstance(step.undo, Prompt) else doing_of(step.undo)}"
+        yield Sign.UNDO, f"undo by {'the agent' if isinstance(step.undo, Prompt) else doing_of(step.undo)}"
     elif step.effect in (Effect.REVERSIBLE, Effect.COMPENSATABLE):
-        yield Mark.PLAIN, f"{step.effect}"
+        yield Sign.PLAIN, f"{step.effect}"
 
 
 def _terms(work: Work) -> list[str]:

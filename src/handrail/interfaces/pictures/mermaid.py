@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 from handrail.domain.definition.model import Definition, Kind
-from handrail.interfaces.pictures.caption import Mark, name_of, plain, subject_of
+from handrail.interfaces.pictures.caption import Sign, name_of, plain, subject_of
 from handrail.interfaces.pictures.outline import Item, Outline, bundle_text, items_in, kinds_in, outlined, remarks_in
 
 LABEL_LENGTH_MAX: Final = 80
@@ -46,7 +46,12 @@ STATUS_LOOKS: Final[Mapping[str, str]] = {
     SKIPPED: "stroke-dasharray:3 3,stroke:#6b7280,color:#6b7280",
     "compensated": "stroke-dasharray:6 3,stroke:#6b7280",
 }
-MARKS: Final[Mapping[Mark, str]] = {Mark.WHEN: "◇ ", Mark.UNDO: "↶ ", Mark.DANGER: "⚠ ", Mark.CYCLE: "↺ "}
+MARKS: Final[Mapping[Sign, str]] = {
+    Sign.WHEN: "◇ ",
+    Sign.UNDO: "↶ ",
+    Sign.DANGER: "⚠ ",
+    Sign.CYCLE: "↺ ",
+}
 
 # All other characters become entities. An underscore stays between letters, where it is no markup.
 UNSAFE: Final = re.compile(r"[^\w ,.:/'?!=()@~…·◇↶⚠↺-]|:(?! )|(?<![^\W_])_|_(?![^\W_])")

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from handrail.domain.definition.model import Call, Definition, Kind, Step, walk
-from handrail.interfaces.pictures.caption import Mark, Remark, remarks_on, waits_for
+from handrail.interfaces.pictures.caption import Remark, Sign, remarks_on, waits_for
 
 BUNDLE_MIN: Final = 7
 INLINED_STEPS_MAX: Final = 2_000
@@ -106,9 +106,9 @@ def remarks_in(item: Item, *, named: bool = False) -> list[Remark]:
     """What is special about the item; `named`: also what it waits for."""
     found = remarks_on(item.step) if item.step else []
     if named and item.needs:
-        found.append(Remark(Mark.AFTER, f"after {waits_for(item.needs)}"))
+        found.append(Remark(Sign.AFTER, f"after {waits_for(item.needs)}"))
     if item.cycle:
-        found.append(Remark(Mark.CYCLE, f"cycle: waits for {waits_for(item.cycle)}"))
+        found.append(Remark(Sign.CYCLE, f"cycle: waits for {waits_for(item.cycle)}"))
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from handrail.domain.definition.model import Kind
-from handrail.interfaces.pictures.caption import Mark, Remark, plain, subject_of
+from handrail.interfaces.pictures.caption import Remark, Sign, plain, subject_of
 from handrail.interfaces.pictures.outline import Item, bundle_text, remarks_in
 from handrail.interfaces.pictures.text_width import shortened, text_width, wrapped
 
@@ -68,7 +68,7 @@ def _remark_lines(item: Item, room: float) -> tuple[Remark, ...]:
     for remark in sorted(found, key=_is_marked):
         joined = f"{lines[-1].text} · {remark.text}" if lines else ""
         if joined and not _is_marked(remark) and text_width(joined, SMALL_PX) <= room:
-            lines[-1] = Remark(Mark.PLAIN, joined)
+            lines[-1] = Remark(Sign.PLAIN, joined)
         else:
             lines.append(remark)
     return tuple(
@@ -78,4 +78,4 @@ def _remark_lines(item: Item, room: float) -> tuple[Remark, ...]:
 
 
 def _is_marked(remark: Remark) -> bool:
-    return remark.mark not in (Mark.PLAIN, Mark.AFTER)
+    return remark.mark not in (Sign.PLAIN, Sign.AFTER)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from handrail.domain.definition.model import Kind
-from handrail.interfaces.pictures.caption import Mark
+from handrail.interfaces.pictures.caption import Sign
 
 SANS: Final = 'ui-sans-serif,system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,"Noto Sans",sans-serif'
 MONO: Final = 'ui-monospace,SFMono-Regular,"SF Mono",Menlo,Consolas,"Liberation Mono",monospace'
@@ -26,11 +26,11 @@ KINDS: Final[Mapping[Kind, tuple[str, str]]] = {
     Kind.EACH: ("#15803d", "#56d364"),
     Kind.REPEAT: ("#0f766e", "#39d0c3"),
 }
-MARKS: Final[Mapping[Mark, tuple[str, str]]] = {
-    Mark.WHEN: ("#8a6100", "#e3b341"),
-    Mark.UNDO: ("#0b6bcb", "#5cb3ff"),
-    Mark.DANGER: ("#cf222e", "#ff7b72"),
-    Mark.CYCLE: ("#cf222e", "#ff7b72"),
+MARKS: Final[Mapping[Sign, tuple[str, str]]] = {
+    Sign.WHEN: ("#8a6100", "#e3b341"),
+    Sign.UNDO: ("#0b6bcb", "#5cb3ff"),
+    Sign.DANGER: ("#cf222e", "#ff7b72"),
+    Sign.CYCLE: ("#cf222e", "#ff7b72"),
 }
 
 # Each in a square of 28, drawn with lines.
@@ -45,11 +45,11 @@ ICONS: Final[Mapping[Kind, str]] = {
     Kind.REPEAT: '<path d="M20.5 14a6.5 6.5 0 1 1-2-4.7"/><path d="M20.8 6.2v3.8h-3.8"/>',
 }
 # Each in a square of 11.
-SIGNS: Final[Mapping[Mark, str]] = {
-    Mark.WHEN: '<path d="M5.5 1l4.5 4.5-4.5 4.5L1 5.5z"/>',
-    Mark.UNDO: '<path d="M1.5 4.2h5a2.8 2.8 0 0 1 0 5.6H4.5"/><path d="M4 1.7L1.5 4.2 4 6.7"/>',
-    Mark.DANGER: '<path d="M5.5 1.2L10.3 9.8H.7z"/><path d="M5.5 4.4v2.4M5.5 8.3v.01"/>',
-    Mark.CYCLE: '<path d="M9.5 5.5a4 4 0 1 1-1.3-3"/><path d="M9.7.8v2.4H7.3"/>',
+SIGNS: Final[Mapping[Sign, str]] = {
+    Sign.WHEN: '<path d="M5.5 1l4.5 4.5-4.5 4.5L1 5.5z"/>',
+    Sign.UNDO: '<path d="M1.5 4.2h5a2.8 2.8 0 0 1 0 5.6H4.5"/><path d="M4 1.7L1.5 4.2 4 6.7"/>',
+    Sign.DANGER: '<path d="M5.5 1.2L10.3 9.8H.7z"/><path d="M5.5 4.4v2.4M5.5 8.3v.01"/>',
+    Sign.CYCLE: '<path d="M9.5 5.5a4 4 0 1 1-1.3-3"/><path d="M9.7.8v2.4H7.3"/>',
 }
 
 SHAPE_CSS: Final = f"""
@@ -93,6 +93,6 @@ def _colours(scheme: int, *, page: str, line: str, card: str, ink: str, soft: st
         rules.append(f"{where} .card,{where} .frame{{stroke:{colour}}}")
     for mark, colours in MARKS.items():
         rules.append(f".handrail .sign.{mark.value}{{stroke:{colours[scheme]}}}")
-    danger = MARKS[Mark.CYCLE][scheme]
+    danger = MARKS[Sign.CYCLE][scheme]
     rules.append(f".handrail .back{{stroke:{danger}}}.handrail .tip.alarm{{fill:{danger}}}")
     return "\n".join(rules) + "\n"

@@ -15,7 +15,7 @@ from rich.cells import cell_len
 from handrail.domain.definition.model import Definition, Kind
 from handrail.interfaces.pictures.caption import (
     WHO,
-    Mark,
+    Sign,
     facts_of,
     name_of,
     plain,
@@ -40,7 +40,7 @@ class _Glyphs(Struct, frozen=True, kw_only=True):
 
     arms: str
     kinds: Mapping[Kind, str]
-    marks: Mapping[Mark, str]
+    marks: Mapping[Sign, str]
     start: str
     bundle: str
     dot: str
@@ -58,7 +58,14 @@ UNICODE: Final = _Glyphs(
         Kind.EACH: "≡",
         Kind.REPEAT: "↻",
     },
-    marks={Mark.WHEN: "◇ ", Mark.AFTER: "", Mark.UNDO: "↶ ", Mark.DANGER: "⚠ ", Mark.CYCLE: "↺ ", Mark.PLAIN: ""},
+    marks={
+        Sign.WHEN: "◇ ",
+        Sign.AFTER: "",
+        Sign.UNDO: "↶ ",
+        Sign.DANGER: "⚠ ",
+        Sign.CYCLE: "↺ ",
+        Sign.PLAIN: "",
+    },
     start="○",
     bundle="⋮",
     dot=" · ",
@@ -75,7 +82,14 @@ ASCII: Final = _Glyphs(
         Kind.EACH: "=",
         Kind.REPEAT: "~",
     },
-    marks={Mark.WHEN: "<> ", Mark.AFTER: "", Mark.UNDO: "<- ", Mark.DANGER: "!! ", Mark.CYCLE: "() ", Mark.PLAIN: ""},
+    marks={
+        Sign.WHEN: "<> ",
+        Sign.AFTER: "",
+        Sign.UNDO: "<- ",
+        Sign.DANGER: "!! ",
+        Sign.CYCLE: "() ",
+        Sign.PLAIN: "",
+    },
     start="o",
     bundle=":",
     dot=", ",
@@ -83,11 +97,11 @@ ASCII: Final = _Glyphs(
     unicode=False,
 )
 LEGEND_KINDS: Final = (Kind.PROMPT, Kind.TOOL, Kind.APPROVE)
-TONES: Final[Mapping[Mark, Tone]] = {
-    Mark.WHEN: Tone.WHEN,
-    Mark.UNDO: Tone.UNDO,
-    Mark.DANGER: Tone.DANGER,
-    Mark.CYCLE: Tone.DANGER,
+TONES: Final[Mapping[Sign, Tone]] = {
+    Sign.WHEN: Tone.WHEN,
+    Sign.UNDO: Tone.UNDO,
+    Sign.DANGER: Tone.DANGER,
+    Sign.CYCLE: Tone.DANGER,
 }
 
 

@@ -4,14 +4,18 @@ Values, and one function that reads them. Each format has its own file."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeVar
 
+import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from handrail.assembly.opening import StoreReader
 from handrail.domain.definition.model import Definition
 from handrail.domain.history.story import StoryKind
 from handrail.domain.instant import instant_text
+from handrail.domain.policy.actor import ActorKind, kind_of
+from handrail.domain.secrets.scrubbing import SecretScrubber
 from handrail.engine.proving.audit import AuditResult
 from handrail.engine.reading.check_view import JudgedOutput
 from handrail.engine.reading.run_reader import RunReader
@@ -20,8 +24,11 @@ from handrail.engine.reading.step_view import StepView
 from handrail.engine.reading.story_view import RunStory, StoryLine
 from handrail.engine.reading.time_view import RunTimeline
 
+StructT = TypeVar("StructT", bound=Struct)
+
 SPANS_DRAWN: Final = 4_000
 HUMAN: Final = frozenset({StoryKind.APPROVAL, StoryKind.DECISION, StoryKind.CONTROL, StoryKind.ACTION})
+UNDO_CHOSEN: Final = "compensation_started"
 
 
 class ReportContent(Struct, frozen=True, kw_only=True):
@@ -42,7 +49,12 @@ class ReportContent(Struct, frozen=True, kw_only=True):
     @property
     def decisions(self) -> tuple[StoryLine, ...]:
         """What people and agents decided, and the answers to approvals."""
-        return tuple(line for line in self.story.lines if line.kind in HUMAN)
+        return tuple(line for line in self.story.lines if line.kind in HUMAN or _is_chosen_undo(line))
+
+
+def _is_chosen_undo(line: StoryLine) -> bool:
+    """Whether somebody chose to undo the run; an undo by the plan's own policy is no decision."""
+    return line.event == UNDO_CHOSEN and kind_of(line.actor) in {ActorKind.PERSON, ActorKind.AGENT}
 
 
 async def report_content(look: StoreReader, reader: RunReader, run_id: str) -> ReportContent:
@@ -60,6 +72,24 @@ async def report_content(look: StoreReader, reader: RunReader, run_id: str) -> R
         verified=await look.verify(stream=run_id),
         made=instant_text(reader.clock()),
     )
+
+
+def clean_content(seen: ReportContent, scrubber: SecretScrubber) -> ReportContent:
+    """The same without secrets, also those of events from before they were stored: a report is made to be shown."""
+    if not scrubber:
+        return seen
+    return replace(
+        seen,
+        name=scrubber.text(seen.name),
+        status=_clean(seen.status, scrubber),
+        story=_clean(seen.story, scrubber),
+        timeline=_clean(seen.timeline, scrubber),
+        evidence=tuple((step, _clean(judged, scrubber)) for step, judged in seen.evidence),
+    )
+
+
+def _clean(value: StructT, scrubber: SecretScrubber) -> StructT:
+    return msgspec.convert(scrubber.value(msgspec.to_builtins(value)), type(value))
 
 
 def known_by(step: StepView) -> str:

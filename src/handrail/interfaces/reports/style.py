@@ -47,7 +47,7 @@ pre{{background:var(--sunken);padding:8px;overflow:auto;white-space:pre-wrap;ove
 dl{{display:grid;grid-template-columns:max-content 1fr;gap:2px 16px;margin:12px 0}}
 dt,.meta,time,.n{{color:var(--soft)}}dd{{margin:0;overflow-wrap:anywhere}}time,.n,.meta{{font-size:12px}}
 table{{border-collapse:collapse;width:100%}}
-th,td{{text-align:left;vertical-align:top;padding:4px 8px;border-bottom:1px solid var(--line);overflow-wrap:anywhere}}
+th,td{{text-align:left;vertical-align:top;padding:4px 8px;border-bottom:1px solid var(--line);overflow-wrap:break-word}}
 th:first-child,td:first-child{{white-space:nowrap}}
 th{{font-weight:500;color:var(--soft);font-size:12px}}
 .wide{{overflow-x:auto}}

@@ -36,7 +36,7 @@ class SlowRefusals:
         address = str((scope.get("client") or ("an unknown address",))[0])
         delay_s = self.tokens.note(address, asyncio.get_running_loop().time())
         if self._next_report is None:
-            self._report()  # the first one at once, the others once a minute
+            self.minute_passed()  # the first one at once, the others once a minute
         if delay_s and self.tokens.is_crowded:
             return TOO_MANY_TOKENS
         self.tokens.waiting += 1
@@ -53,9 +53,12 @@ class SlowRefusals:
         if said := self.tokens.report():
             log.warning(said)
 
-    def _report(self) -> None:
+    def minute_passed(self) -> None:
+        """Log how many there were since the last line, if any; and again in a minute."""
+        if self._next_report is not None:
+            self._next_report.cancel()
         said = self.tokens.report()
         if said:
             log.warning(said)
         later = asyncio.get_running_loop().call_later
-        self._next_report = later(self._log_s, self._report) if said else None
+        self._next_report = later(self._log_s, self.minute_passed) if said else None

@@ -16,7 +16,7 @@ from handrail.library.documents.document import Document
 LOCAL_KEYS: Final = (
     *("title", "description", "category", "tags", "license", "version", "preconditions", "clarify", "guidance"),
     *("max_parallel", "deadline", "priority", "on_failure", "role", "confirm", "model", "timeout", "retry"),
-    *("idempotent", "by", "expires", "every", "skippable"),
+    *("idempotent", "by", "expires", "every", "skippable", "runs_on"),
 )
 """Keys that change nothing for the other steps."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -20,6 +20,7 @@ from handrail.domain.checks.finding import Flaw, Path, Severity
 from handrail.domain.errors import Invalid, NotFound
 from handrail.domain.json import Json
 from handrail.domain.suggestion import did_you_mean
+from handrail.foundation.strangers_code import StrangersFailure, strangers
 from handrail.library.documents.document import FINDINGS_MAX, Document, ValuePosition, document_of, read_document
 from handrail.library.documents.document_tree import shown
 from handrail.library.importer import Conversion, Importer
@@ -76,9 +77,9 @@ def convert(document: Document, *, only: str = "", originals: Originals | None =
         if only and importer.name != only:
             continue
         try:
-            is_recognised = bool(importer.recognises(document))
-        except (Exception, SystemExit) as error:  # a package's code: its failure must not be ours
-            flaws.append(_failure(importer.name, error, Severity.MINOR))
+            is_recognised = strangers(partial(_recognises, importer, document))
+        except StrangersFailure as failed:
+            flaws.append(_failure(importer.name, failed.error, Severity.MINOR))
             continue
         if is_recognised:
             return _converted(importer, document)
@@ -138,10 +139,10 @@ def installed() -> Installed:
         if point.name == WORKRAIL.name:  # built in: it works without any metadata, too
             continue
         try:
-            importer = _importer(point, taken=importers)
+            importer = strangers(partial(_importer, point, taken=importers))
             importers[importer.name] = importer
-        except (Exception, SystemExit) as error:  # a package's code: its failure must not be ours
-            flaws.append(_failure(point.name, error, Severity.MINOR))
+        except StrangersFailure as failed:
+            flaws.append(_failure(point.name, failed.error, Severity.MINOR))
     return Installed(tuple(importers.values()), tuple(flaws))
 
 
@@ -168,9 +169,13 @@ def _importer(point: EntryPoint, *, taken: Collection[str]) -> Importer:
 
 def _converted(importer: Importer, document: Document) -> Imported:
     try:
-        return _checked(importer.name, importer.convert(document), document)
-    except (Exception, SystemExit) as error:  # a package's code: its failure must not be ours
-        return Imported(importer=importer.name, flaws=(_failure(importer.name, error, Severity.CRITICAL),))
+        return strangers(lambda: _checked(importer.name, importer.convert(document), document))
+    except StrangersFailure as failed:
+        return Imported(importer=importer.name, flaws=(_failure(importer.name, failed.error, Severity.CRITICAL),))
+
+
+def _recognises(importer: Importer, document: Document) -> bool:
+    return bool(importer.recognises(document))
 
 
 def _checked(name: str, conversion: object, document: Document) -> Imported:

@@ -15,6 +15,7 @@ from msgspec import Struct
 from handrail.domain.checks.finding import Flaw, Path, Severity
 from handrail.domain.json import Json
 from handrail.domain.suggestion import did_you_mean
+from handrail.library.documents.document import FINDINGS_MAX
 from handrail.library.documents.document_tree import shown
 
 TYPE_WORDS: Final = {
@@ -209,7 +210,7 @@ def _required(mismatch: Mismatch) -> Iterator[Flaw]:
 
 def _unknown(mismatch: Mismatch) -> Iterator[Flaw]:
     known = list(mismatch.part.get("properties", {}))
-    for key in mismatch.kind.unexpected:
+    for key in mismatch.kind.unexpected[: FINDINGS_MAX + 1]:
         yield mismatch.key_flaw(key, "unknown_key", f"`{shown(key)}` is not a key here", did_you_mean(key, known))
 
 

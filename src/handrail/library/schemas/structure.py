@@ -19,6 +19,7 @@ from handrail.domain.json import Json
 from handrail.library.documents.document import FINDINGS_MAX, Document, finding_of
 from handrail.library.documents.document_tree import shown
 from handrail.library.schemas.author_schema import check_against, check_schema, compiled, mismatches
+from handrail.library.schemas.crowded import CrowdedKeys
 from handrail.library.schemas.schema_words import without_noise
 from handrail.library.schemas.structure_words import StructureMessages
 
@@ -59,6 +60,9 @@ def placed(flaws: Sequence[Flaw], document: Document) -> list[Finding]:
 
 
 def _flaws(value: Json, rules: _Rules) -> Iterator[Flaw]:
+    crowded = CrowdedKeys(rules.schema["definitions"])
+    value = crowded.looked_at(value)
+    yield from crowded.flaws()
     try:
         found = mismatches(rules.validator, value, rules.schema)
     except ValueError as error:  # not JSON, or deeper than any document that was read

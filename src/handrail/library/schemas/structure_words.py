@@ -13,6 +13,7 @@ from handrail.domain.checks.finding import Flaw
 from handrail.domain.definition.authoring import slug
 from handrail.domain.definition.model import Kind as StepKind
 from handrail.domain.suggestion import did_you_mean
+from handrail.library.documents.document import FINDINGS_MAX
 from handrail.library.documents.document_tree import shown
 from handrail.library.schemas.author_schema import schema_flaw
 from handrail.library.schemas.schema_words import (
@@ -70,7 +71,8 @@ class StructureMessages:
             case _ if mismatch.in_schema:
                 yield schema_flaw(mismatch)
             case Kind.AdditionalProperties(unexpected=keys):
-                yield from (self._unknown(mismatch, owner, key) for key in keys)
+                # One more than is listed: then it is said that there are more.
+                yield from (self._unknown(mismatch, owner, key) for key in keys[: FINDINGS_MAX + 1])
             case Kind.PropertyNames() if owner == "variable":
                 yield _misnamed(mismatch)
             case Kind.PropertyNames():

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -102,6 +102,13 @@ class _File(Struct, frozen=True):
     """The index of its folder in the catalog."""
 
 
+class _Listing(Struct, frozen=True):
+    """The files of one folder and its sub-folders that are read."""
+
+    files: tuple[_File, ...]
+    left_out: str = ""
+
+
 class FolderCatalog:
     """The workflows in the files of some folders and their sub-folders; earlier folders win.
 
@@ -133,6 +140,8 @@ class FolderCatalog:
         self._made_of: dict[_File, str] = {}
         """The files that refer to others, and the fingerprint of the catalog when they were converted."""
         self._documents: LockedCache[_File, Document | Invalid] = LockedCache(CACHE_BYTES_MAX)
+        self.left_out: Mapping[str, str] = {}
+        """The folders that have more than is read, and what is not; as of the last look."""
 
     def find(self, name: str) -> Sequence[Candidate]:
         """All readable documents with this id, in the order of folders and file names."""
@@ -187,21 +196,23 @@ class FolderCatalog:
         return hashlib.sha256(repr([(file.path, file.stamp) for file in self._files()]).encode()).hexdigest()
 
     def _files(self) -> list[_File]:
-        files = [
-            file
+        listings = [
+            self._listing_of(folder, place, subfolders_max)
             for place, (folder, subfolders_max) in enumerate(zip(self.folders, self._subfolders_max, strict=True))
-            for file in self._files_in(folder, place, subfolders_max)
         ]
+        files = [file for listing in listings for file in listing.files]
+        found = zip(self.folders, listings, strict=True)
+        self.left_out = {folder: listing.left_out for folder, listing in found if listing.left_out}
         for gone in self._ids.keys() - set(files):
             self._ids.pop(gone, None)
             self._made_of.pop(gone, None)
         return files
 
-    def _files_in(self, folder: str, place: int, subfolders_max: int) -> Iterator[_File]:
+    def _listing_of(self, folder: str, place: int, subfolders_max: int) -> _Listing:
         root = self._roots[place]
         if _is_loop(folder) or (root is not None and not is_within(Path(folder), root)):
             # Not even listed: it stands for its files, so that it is reported as one that can't be read.
-            return iter([_File(folder, (0, 0), place)])
+            return _Listing((_File(folder, (0, 0), place),))
         return _listed(folder, place, subfolders_max)
 
     def _ids_in(self, file: _File) -> tuple[str, ...]:
@@ -289,8 +300,18 @@ def _is_workflow(name: str) -> bool:
     return name.endswith(SUFFIXES) and not name.endswith(TEST_SUFFIXES)
 
 
-def _listed(folder: str, place: int, subfolders_max: int) -> Iterator[_File]:
-    for entry in islice(_entries(folder, subfolders_max), FILES_MAX):
+def _listed(folder: str, place: int, subfolders_max: int) -> _Listing:
+    levels = _levels(folder, subfolders_max)
+    more = ""
+    if len(levels.entries) > FILES_MAX:
+        more = f"it has more than {FILES_MAX:,} files: the others are not read; move some elsewhere"
+    elif levels.is_cut and subfolders_max:
+        more = f"it has more than {FOLDERS_MAX} sub-folders: the others are not read; move some elsewhere"
+    return _Listing(tuple(_files_of(levels.entries[:FILES_MAX], place)), more)
+
+
+def _files_of(entries: Sequence[os.DirEntry[str]], place: int) -> Iterator[_File]:
+    for entry in entries:
         try:
             status = entry.stat()
         except OSError:  # deleted just now, or a broken link
@@ -299,17 +320,29 @@ def _listed(folder: str, place: int, subfolders_max: int) -> Iterator[_File]:
             yield _File(entry.path, (status.st_mtime_ns, status.st_size), place)
 
 
-def _entries(root: str, subfolders_max: int) -> Iterator[os.DirEntry[str]]:
+class _Levels(NamedTuple):
+    entries: list[os.DirEntry[str]]
+    """The files that may hold a workflow, at most one more than are read."""
+    is_cut: bool
+    """Whether there are more sub-folders than are read."""
+
+
+def _levels(root: str, subfolders_max: int) -> _Levels:
     """The files that may hold a workflow, level by level, so that a full sub-folder never hides a file above it.
 
     Linked folders are not followed: they may lead out of the project, or form a cycle."""
-    folders = [root]
+    folders, files, is_cut = [root], list[os.DirEntry[str]](), False
     for folder in folders:  # grows during the loop
         try:
             with os.scandir(folder) as entries:
                 found = sorted(entries, key=lambda entry: entry.name)
         except OSError:
             continue
-        below = (one.path for one in found if not one.name.startswith(".") and one.is_dir(follow_symlinks=False))
-        folders += islice(below, max(0, subfolders_max + 1 - len(folders)))
-        yield from (entry for entry in found if _is_workflow(entry.name))
+        below = [one.path for one in found if not one.name.startswith(".") and one.is_dir(follow_symlinks=False)]
+        room = max(0, subfolders_max + 1 - len(folders))
+        folders += below[:room]
+        is_cut = is_cut or len(below) > room
+        files += islice((entry for entry in found if _is_workflow(entry.name)), FILES_MAX + 1 - len(files))
+        if len(files) > FILES_MAX:
+            break
+    return _Levels(files, is_cut)

@@ -60,9 +60,11 @@ class WorkflowLibrary:
         return self._entries
 
     def broken(self) -> Sequence[Broken]:
-        """The files that can't be read; they do not hide others."""
+        """The files that can't be read, and the folders that have too many; they do not hide others."""
         self.entries()
-        return [Broken(path, message) for path, message in sorted(self._index.broken.items())]
+        return [
+            Broken(path, message) for path, message in sorted({**self._index.broken, **self.catalog.left_out}.items())
+        ]
 
     def fingerprint(self) -> str:
         """A text that changes when anything in the folders does."""

@@ -33,7 +33,20 @@ OUR_KEYS: Final = frozenset(
 OUR_STEP_KEYS: Final = frozenset(
     {
         *("after", "approve", "args", "bar", "checks", "confirm", "each", "effect", "max_tries", "model", "on_failure"),
-        *("output", "priority", "repeat", "role", "skippable", "steps", "tool", "undo", "when", "with", "workflow"),
+        *(
+            "output",
+            "priority",
+            "repeat",
+            "role",
+            "runs_on",
+            "skippable",
+            "steps",
+            "tool",
+            "undo",
+            "when",
+            "with",
+            "workflow",
+        ),
     }
 )
 STEP_KEYS: Final = frozenset(

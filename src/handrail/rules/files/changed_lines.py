@@ -10,9 +10,10 @@ from typing import Any, Final
 
 from handrail.domain.checks.changed_lines import ChangedLines, added_lines
 from handrail.engine.checking.rule import Setting
-from handrail.rules.files.baseline import Since, changes_since, since_of, state_of
+from handrail.rules.files.baseline import changes_since, is_compared, since_of, state_of
 from handrail.rules.files.git import borrowed
 from handrail.rules.files.git_process import GitUnavailable
+from handrail.rules.files.ignoring.ignore_rules import Since
 from handrail.rules.files.project import ProjectFiles, project_of
 
 CHANGED: Final = "changed"
@@ -24,7 +25,7 @@ async def changed_lines(project: ProjectFiles, since: Since) -> ChangedLines:
     """The lines that have changed since then, committed or not; GitUnavailable if that can't be known."""
     found = await changes_since(project, since)
     async with borrowed(project, since.commit) as repository:
-        said = await repository.output(*DIFF, "--name-only", "-z", repository.base)
+        said, _ = await repository.compared(*DIFF, "--name-only", "-z", repository.base)
         lines = added_lines(await repository.output(*DIFF, "-U0", repository.base))
     names = [name.decode(errors="surrogateescape") for name in said.split(b"\0") if name]
     # The two lists have the same order; where they differ (an unfinished merge), all lines count as changed.
@@ -39,7 +40,7 @@ def judges_changed(parameters: Mapping[str, Any], setting: Setting) -> bool:
     """Whether a check judges only what has changed: in a run, unless it says otherwise or runs a command of its own."""
     if "only" in parameters:
         return bool(parameters["only"] == CHANGED)
-    return setting.baselines.run is not None and "command" not in parameters
+    return is_compared(setting) and "command" not in parameters
 
 
 async def changed_for(parameters: Mapping[str, Any], setting: Setting) -> ChangedLines | None:

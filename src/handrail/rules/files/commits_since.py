@@ -13,10 +13,10 @@ from handrail.domain.errors import Invalid
 from handrail.domain.language.pattern import linear_pattern
 from handrail.engine.checking.rule import Setting
 from handrail.rules.cards import COMMITS_SINCE as CARD
-from handrail.rules.files.baseline import since_of
+from handrail.rules.files.baseline import commits_after
 from handrail.rules.files.git import version_of
-from handrail.rules.files.git_history import Commit
 from handrail.rules.files.git_history import commits_since as commits_of
+from handrail.rules.files.git_language import Commit
 from handrail.rules.files.git_process import GitUnavailable
 from handrail.rules.files.project import project_of
 from handrail.rules.function_rule import FunctionRule, evidence_of, found_at, outcome, unchecked_outcome
@@ -24,16 +24,17 @@ from handrail.rules.output.subject import unfit
 
 
 async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
-    project, since = project_of(setting), since_of(parameters, setting)
+    project = project_of(setting)
     try:
         fits = linear_pattern(parameters["pattern"]) if "pattern" in parameters else None
     except Invalid as error:
         return CheckOutcome(findings=(unfit(CARD.name, "pattern", str(error)),))
     try:
+        since = commits_after(parameters, setting)
         commits = await commits_of(project, since.commit)
         tools = {"git": await version_of(project)}
     except GitUnavailable as error:
-        return unchecked_outcome(CARD, str(error), error.fix)
+        return unchecked_outcome(CARD, str(error), error.fix, error.by)
     wrong = [one for one in commits if fits is not None and not fits(one.subject)]
     findings = [*_findings(commits, parameters, since.name), *(_misfit(one, parameters["pattern"]) for one in wrong)]
     excerpt = "\n".join(map(str, commits[:20]))

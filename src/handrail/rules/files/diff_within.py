@@ -15,7 +15,7 @@ from handrail.engine.checking.rule import Setting
 from handrail.rules.cards import DIFF_WITHIN as CARD
 from handrail.rules.files.baseline import changes_since, since_of
 from handrail.rules.files.files_changed import git_evidence, within
-from handrail.rules.files.git import Changes
+from handrail.rules.files.git_language import Changes
 from handrail.rules.files.git_process import GitUnavailable
 from handrail.rules.files.project import PathRefused, ProjectFiles, is_in, project_of
 from handrail.rules.function_rule import FunctionRule, found_at, named, outcome, unchecked_outcome
@@ -32,7 +32,7 @@ async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcom
         found = await changes_since(project, since)
         lines = await asyncio.to_thread(_lines, project, found)
     except GitUnavailable as error:
-        return unchecked_outcome(CARD, str(error), error.fix)
+        return unchecked_outcome(CARD, str(error), error.fix, error.by)
     evidence = await git_evidence(CARD, found, within(found, parameters["paths"]), project)
     evidence = replace(evidence, counts={**evidence.counts, "lines": lines})
     return outcome(_findings(parameters, found, lines, since.name), evidence)

@@ -7,13 +7,13 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from handrail.domain.checks.finding import Finding
+from handrail.domain.checks.finding import Finding, FixedBy
 from handrail.domain.checks.rule import CheckOutcome, Evidence, RuleCard
 from handrail.engine.checking.rule import Setting
 from handrail.rules.cards import FILES_CHANGED as CHANGED
 from handrail.rules.cards import FILES_UNCHANGED as UNCHANGED
 from handrail.rules.files.baseline import changes_since, since_of, since_words
-from handrail.rules.files.git import Changes
+from handrail.rules.files.git_language import Changes
 from handrail.rules.files.git_process import GitUnavailable
 from handrail.rules.files.project import ProjectFiles, is_in, project_of
 from handrail.rules.files.tree import FILES_MAX, files_digest, paths_digest
@@ -39,7 +39,7 @@ async def _apply_changed(parameters: Mapping[str, Any], setting: Setting) -> Che
         since = since_of(parameters, setting)
         found = await changes_since(project, since)
     except GitUnavailable as error:
-        return unchecked_outcome(CHANGED, str(error), error.fix)
+        return unchecked_outcome(CHANGED, str(error), error.fix, error.by)
     touched = within(found, paths)
     message = f"no file of {named(paths)} has changed since {since_words(since, found)}"
     finding = found_at(CHANGED.name, paths[0], message, CHANGE)
@@ -54,7 +54,7 @@ async def _apply_unchanged(parameters: Mapping[str, Any], setting: Setting) -> C
         since = since_of(parameters, setting)
         found = await changes_since(project, since)
     except GitUnavailable as error:
-        return unchecked_outcome(UNCHANGED, str(error), error.fix)
+        return unchecked_outcome(UNCHANGED, str(error), error.fix, error.by)
     touched, words = within(found, parameters["paths"]), since_words(since, found)
     findings = [found_at(UNCHANGED.name, path, f"{path} has changed since {words}", REVERT) for path in touched]
     return outcome(findings, await git_evidence(UNCHANGED, found, touched, project))
@@ -70,7 +70,10 @@ async def _by_digest(card: RuleCard, parameters: Mapping[str, Any], setting: Set
 def _digest_findings(card: RuleCard, paths: Sequence[str], wanted: str, digest: str) -> Iterable[Finding]:
     if not digest:
         yield not_checked(
-            card.name, f"{named(paths)} are more than {FILES_MAX:,} files, or can't be read", "name fewer"
+            card.name,
+            f"{named(paths)} are more than {FILES_MAX:,} files, or can't be read",
+            "name fewer",
+            FixedBy.AGENT,
         )
     elif card is CHANGED and digest == wanted:
         message = f"{named(paths)} have not changed; their digest now is {digest}"

@@ -4,43 +4,31 @@ Everything is asked as in git.py, in a git folder of our own. What it means is d
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-from msgspec import Struct
-
-from handrail.rules.files.git import EMPTY, Repository, borrowed, commit_of
+from handrail.domain.checks.finding import FixedBy
+from handrail.rules.files.git import Repository, borrowed, commit_of
+from handrail.rules.files.git_language import (
+    EMPTY,
+    Commit,
+    FileVersion,
+    commits,
+    messages,
+    objects,
+    plain_files,
+    texts,
+    versions,
+)
 from handrail.rules.files.git_process import GitUnavailable
 from handrail.rules.files.project import ProjectFiles
 
 COMMITS_MAX: Final = 10_000
-SUBJECT_MAX: Final = 500
-MESSAGE_MAX: Final = 100_000
 BLOB_BYTES_MAX: Final = 5_000_000
+NAMED_MAX: Final = 200
+"""How many files are named to git."""
 CONTENT_BYTES_MAX: Final = 30_000_000
 """How many bytes of old files are read together."""
-
-_raw = re.compile(r":\d{6} (\d{6}) [0-9a-f]+ ([0-9a-f]+) [A-Z]\d*")
-
-
-class Commit(Struct, frozen=True):
-    """A commit, with the first line of its message."""
-
-    oid: str
-    subject: str
-
-    def __str__(self) -> str:
-        return f"{self.oid[:12]} {self.subject}"
-
-
-class FileVersion(Struct, frozen=True):
-    """What a file contained in a commit."""
-
-    commit: str
-    path: str
-    oid: str
 
 
 async def commits_since(project: ProjectFiles, commit: str) -> list[Commit]:
@@ -48,25 +36,25 @@ async def commits_since(project: ProjectFiles, commit: str) -> list[Commit]:
     head = await commit_of(project, "HEAD")
     async with borrowed(project, commit, index=False) as repository:
         words = ("log", "-z", "--format=%H %s", f"--max-count={COMMITS_MAX}", *_range(repository, head))
-        lines = _texts(await repository.output(*words)) if head not in EMPTY.values() else []
-    return [Commit(line.partition(" ")[0], line.partition(" ")[2][:SUBJECT_MAX]) for line in lines]
+        return commits(await repository.output(*words)) if head not in EMPTY.values() else []
 
 
 async def messages_since(project: ProjectFiles, commit: str) -> dict[str, str]:
     """By commit, the message of each that HEAD has and that one does not have."""
     head = await commit_of(project, "HEAD")
-    if head in EMPTY.values():
+    if head in EMPTY.values() or head == commit:
         return {}
-    async with borrowed(project, commit) as repository:
+    async with borrowed(project, commit, index=False) as repository:
         words = ("log", "-z", "--format=%H %B", f"--max-count={COMMITS_MAX}", *_range(repository, head))
-        said = _texts(await repository.output(*words))
-    return {one.partition(" ")[0]: one.partition(" ")[2][:MESSAGE_MAX] for one in said}
+        return messages(await repository.output(*words))
 
 
 async def is_ancestor(project: ProjectFiles, commit: str, of: str) -> bool:
     """Whether a commit is another one, or before it; GitUnavailable if either does not exist."""
     older, newer = await commit_of(project, commit), await commit_of(project, of)
-    async with borrowed(project, "HEAD", index=False) as repository:
+    if older == newer:
+        return True
+    async with borrowed(project, older, index=False) as repository:
         said = await repository.output("rev-list", "--max-count=1", older, f"^{newer}")
     return not said.strip()
 
@@ -74,12 +62,12 @@ async def is_ancestor(project: ProjectFiles, commit: str, of: str) -> bool:
 async def versions_since(project: ProjectFiles, commit: str) -> list[FileVersion]:
     """Every content that the commits since then gave a file, each once."""
     head = await commit_of(project, "HEAD")
-    if head in EMPTY.values():
+    if head in EMPTY.values() or head == commit:
         return []
     words = ("log", "-m", "--root", "--raw", "-z", "--no-abbrev", "--no-renames", "--relative", "--format=%x01%H")
     async with borrowed(project, commit, index=False) as repository:
-        said = _texts(await repository.output(*words, *_range(repository, head)))
-    found = {(one.path, one.oid): one for one in _versions(said)}
+        said = texts(await repository.output(*words, *_range(repository, head)))
+    found = {(one.path, one.oid): one for one in versions(said)}
     return [one for one in found.values() if not project.is_private(project.root / one.path)]
 
 
@@ -89,23 +77,19 @@ async def contents(project: ProjectFiles, oids: Iterable[str]) -> dict[str, byte
     if not wanted:
         return {}
     async with borrowed(project, "HEAD", index=False) as repository:
-        sizes = _texts(await repository.output("cat-file", "--batch-check", stdin=_lines(wanted)), "\n")
+        sizes = texts(await repository.output("cat-file", "--batch-check", stdin=_lines(wanted)), "\n")
         kept = _fitting(sizes)
         said = await repository.output("cat-file", "--batch", stdin=_lines(kept)) if kept else b""
-    return dict(_objects(said))
+    return dict(objects(said))
 
 
 async def files_at(project: ProjectFiles, commit: str, paths: Sequence[str]) -> dict[str, bytes | None]:
     """What these files contained in a commit; None if they were not there."""
+    few = ("--", *paths) if 0 < len(paths) <= NAMED_MAX else ()  # else all are listed
     async with borrowed(project, commit, index=False) as repository:
-        said = _texts(await repository.output("ls-tree", "-r", "-z", repository.base))
+        said = await repository.output("ls-tree", "-r", "-z", repository.base, *few)
     wanted = set(paths)
-    oids: dict[str, str] = {}
-    for line in said:
-        about, _, path = line.partition("\t")
-        mode, _, oid = about.split(" ")
-        if path in wanted and mode.startswith("100"):
-            oids[path] = oid
+    oids = {path: oid for path, oid in plain_files(said) if path in wanted}
     known = await contents(project, oids.values())
     return {path: known.get(oids[path]) if path in oids else None for path in paths}
 
@@ -116,36 +100,12 @@ def _fitting(sizes: Iterable[str]) -> list[str]:
     kept = {oid: int(size) for oid, kind, size in known if kind == "blob" and int(size) <= BLOB_BYTES_MAX}
     if sum(kept.values()) > CONTENT_BYTES_MAX:
         message = f"the old files have more than {CONTENT_BYTES_MAX:,} bytes"
-        raise GitUnavailable(message, "name fewer files in `paths`")
+        raise GitUnavailable(message, "name fewer files in `paths`", FixedBy.AGENT)
     return list(kept)
 
 
 def _range(repository: Repository, head: str) -> tuple[str, ...]:
     return (head,) if repository.base in EMPTY.values() else (head, f"^{repository.base}")
-
-
-def _versions(said: Sequence[str]) -> Iterator[FileVersion]:
-    commit, parts = "", iter(said)
-    for part in parts:
-        if part.startswith("\x01"):
-            commit = part[1:]
-        elif found := _raw.fullmatch(part.lstrip("\n")):
-            path = next(parts, "")
-            if found[1].startswith("100"):  # a plain file that was not deleted
-                yield FileVersion(commit, path, found[2])
-
-
-def _objects(said: bytes) -> Iterator[tuple[str, bytes]]:
-    at = 0
-    while at < len(said):
-        end = said.index(b"\n", at)
-        oid, _, size = said[at:end].decode().split(" ")
-        yield oid, said[end + 1 : end + 1 + int(size)]
-        at = end + 2 + int(size)
-
-
-def _texts(said: bytes, between: str = "\0") -> list[str]:
-    return [text for text in os.fsdecode(said).split(between) if text]
 
 
 def _lines(oids: Iterable[str]) -> bytes:

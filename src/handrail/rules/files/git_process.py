@@ -16,6 +16,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
+from handrail.domain.checks.finding import FixedBy
+
 TIME_S: Final = 30.0
 LOOK_S: Final = 1.0
 """After how long it is looked at what git may be waiting for."""
@@ -28,11 +30,11 @@ HOW_TO_GET: Final = "install git so that it is on PATH, or remove this check"
 
 
 class GitUnavailable(Exception):
-    """Git could not be run or gave no answer; the message says why, and `fix` what to do."""
+    """Git could not be run or gave no answer; the message says why, `fix` what to do, and `by` who has to do it."""
 
-    def __init__(self, why: str, fix: str) -> None:
+    def __init__(self, why: str, fix: str, by: FixedBy = FixedBy.PERSON) -> None:
         super().__init__(why)
-        self.fix = fix
+        self.fix, self.by = fix, by
 
 
 async def run_git(
@@ -133,7 +135,9 @@ async def _taken(stream: asyncio.StreamReader | None) -> bytes:
         size += len(block)
         if size > OUTPUT_BYTES_MAX:
             raise GitUnavailable(
-                f"git wrote more than {OUTPUT_BYTES_MAX:,} bytes", "name fewer files, or commit what is done"
+                f"git wrote more than {OUTPUT_BYTES_MAX:,} bytes",
+                "name fewer files, or commit what is done",
+                FixedBy.AGENT,
             )
         blocks.append(block)
     return b"".join(blocks)

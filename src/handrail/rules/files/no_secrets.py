@@ -16,17 +16,20 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from handrail.domain.checks.finding import Finding
+from handrail.domain.checks.finding import Finding, FixedBy
 from handrail.domain.checks.rule import CheckOutcome, Evidence
 from handrail.domain.secrets.secret_forms import AWS_ID, AWS_SECRET, Form, forms_in
 from handrail.engine.checking.rule import Setting
 from handrail.rules.cards import NO_SECRETS as CARD
-from handrail.rules.files.baseline import HEAD, Since, changes_since, since_of, state_of
+from handrail.rules.files.baseline import HEAD, changes_since, since_of, state_of
 from handrail.rules.files.disguised import disguised
 from handrail.rules.files.files_changed import git_evidence
 from handrail.rules.files.git import commit_of
-from handrail.rules.files.git_history import FileVersion, contents, messages_since, versions_since
+from handrail.rules.files.git_facts import asked_together
+from handrail.rules.files.git_history import contents, messages_since, versions_since
+from handrail.rules.files.git_language import FileVersion
 from handrail.rules.files.git_process import GitUnavailable
+from handrail.rules.files.ignoring.ignore_rules import Since
 from handrail.rules.files.placeholders import HOST_MAX, is_placeholder
 from handrail.rules.files.project import PathRefused, ProjectFiles, is_in, project_of
 from handrail.rules.files.tree import FILES_MAX, tree_files, tree_of
@@ -62,12 +65,15 @@ class _Span(Struct, frozen=True, order=True):
 async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
     project = project_of(setting)
     try:
-        paths, evidence = await _looked_at(parameters, project, since_of(parameters, setting))
-        old = await _committed(parameters, project, since_of(parameters, setting)) if _compares(parameters) else {}
-        said = await messages_since(project, since_of(parameters, setting).commit) if _compares(parameters) else {}
+        since = since_of(parameters, setting) if _compares(parameters) else Since(HEAD, HEAD)
+        (paths, evidence), old, said = await asked_together(
+            _looked_at(parameters, project, since),
+            _committed(parameters, project, since),
+            _said(parameters, project, since),
+        )
     except GitUnavailable as error:
         fix = f"{error.fix}, or give only `paths`"
-        return unchecked_outcome(CARD, str(error), fix)
+        return unchecked_outcome(CARD, str(error), fix, error.by)
     findings = await asyncio.to_thread(_scan, project, paths)
     findings += await asyncio.to_thread(_scan_old, old, {found.where.split(":")[0] for found in findings})
     findings += await asyncio.to_thread(_scan_messages, said)
@@ -83,16 +89,24 @@ async def _looked_at(parameters: Mapping[str, Any], project: ProjectFiles, since
         return paths, await git_evidence(CARD, found, paths, project)
     files = await tree_files(project)
     if files is None:
-        raise GitUnavailable(f"the project has more than {FILES_MAX:,} files", "let git ignore generated files")
+        message = f"the project has more than {FILES_MAX:,} files"
+        raise GitUnavailable(message, "let git ignore generated files", FixedBy.AGENT)
     return [path for path in files if is_in(path, globs)], evidence_of(CARD)
 
 
 async def _committed(parameters: Mapping[str, Any], project: ProjectFiles, since: Since) -> dict[FileVersion, bytes]:
     """What files contained in the commits since then: a secret stays there, also if a later commit removes it."""
+    if not _compares(parameters):
+        return {}
     versions = await versions_since(project, since.commit)
     named = [one for one in versions if is_in(one.path, parameters.get("paths", ["."]))]
     known = await contents(project, (one.oid for one in named))
     return {one: known[one.oid] for one in named if one.oid in known}
+
+
+async def _said(parameters: Mapping[str, Any], project: ProjectFiles, since: Since) -> dict[str, str]:
+    """The messages of the commits since then."""
+    return await messages_since(project, since.commit) if _compares(parameters) else {}
 
 
 def _scan_old(old: Mapping[FileVersion, bytes], known: Collection[str]) -> list[Finding]:
@@ -147,7 +161,7 @@ def _scan(project: ProjectFiles, paths: Sequence[str]) -> list[Finding]:
         left -= len(text)
         if left < 0:
             message = f"the files have more than {BYTES_MAX:,} bytes; those from {path} on were not searched"
-            return [*findings, not_checked(CARD.name, message, "name fewer files in `paths`")]
+            return [*findings, not_checked(CARD.name, message, "name fewer files in `paths`", FixedBy.AGENT)]
         findings += _secrets(path, text)
         if len(findings) > FINDINGS_MAX:
             break  # more would not be shown

@@ -31,7 +31,7 @@ async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcom
         await commit_of(project, "HEAD")  # whether there is a repository at all
         branch, tools = await branch_of(project), {"git": await version_of(project)}
     except GitUnavailable as error:
-        return unchecked_outcome(CARD, str(error), error.fix)
+        return unchecked_outcome(CARD, str(error), error.fix, error.by)
     try:
         findings = list(_findings(branch, parameters, setting.baselines.run))
     except Invalid as error:
@@ -53,7 +53,7 @@ def _findings(branch: str, parameters: Mapping[str, Any], start: Baseline | None
 
 
 def _compared(branch: str, here: str, start: Baseline | None, *, must_differ: bool) -> Iterator[Finding]:
-    if start is None:
+    if start is None or start.missing:
         yield unfit(CARD.name, "changed", "the branch at the start of the run is not known")
     elif must_differ:
         if branch in {"", start.branch}:

@@ -9,13 +9,14 @@ import errno
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
 from handrail.engine.checking.rule import Setting
+from handrail.engine.checking.shared_call import SharedLooks
 from handrail.foundation.rooted import (
     HAS_HANDLES,
     PATH_LENGTH_MAX,
@@ -54,6 +55,8 @@ class ProjectFiles:
 
     root: Path
     private: tuple[Path, ...] = ()
+    looks: SharedLooks | None = field(default=None, compare=False)
+    """What is looked at together with other checks of the same output; None if nothing is."""
 
     @cached_property
     def _closed(self) -> frozenset[Identity]:
@@ -80,6 +83,23 @@ class ProjectFiles:
             return False
         above = (folder for folder in (real, *real.parents) if folder.is_relative_to(self.root))
         return any(_is_one_of(self._closed, folder) for folder in above)
+
+    def not_private(self, names: Iterable[str]) -> list[str]:
+        """Those of these files that rules may read, in order. Each folder is looked at once."""
+        if not self._closed:
+            return sorted(names)
+        known: dict[str, bool] = {"": self.is_private(self.root)}
+        return [name for name in sorted(names) if not self._is_shut(name.rstrip("/"), known)]
+
+    def _is_shut(self, name: str, known: dict[str, bool]) -> bool:
+        folder = name.rpartition("/")[0]
+        if folder not in known:
+            known[folder] = self._is_shut(folder, known)
+        return known[folder] or self.is_closed(f"{self.root}/{name}")
+
+    def is_closed(self, folder: str) -> bool:
+        """Whether this very folder is private: for a walk from the top, which has looked at those above it."""
+        return bool(self._closed) and _is_one_of(self._closed, Path(folder))
 
     def status(self, path: str) -> os.stat_result | None:
         """The file status of what a path leads to; None if nothing is there."""
@@ -114,7 +134,7 @@ class ProjectFiles:
 
 def project_of(setting: Setting) -> ProjectFiles:
     """The project that a rule is applied to."""
-    return project_at(setting.project, setting.private)
+    return replace(project_at(setting.project, setting.private), looks=setting.looks)
 
 
 def project_at(root: Path, private: Iterable[Path]) -> ProjectFiles:

@@ -11,40 +11,55 @@ import math
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from handrail.engine.checking.rule import Setting
 from handrail.foundation.locked_cache import LockedCache
 from handrail.rules.files.git import known_files
+from handrail.rules.files.git_language import HEAVY
 from handrail.rules.files.git_process import GitUnavailable
 from handrail.rules.files.project import PathRefused, ProjectFiles, is_in, literal_folder, project_at
 
 FILES_MAX: Final = 100_000
 BYTES_MAX: Final = 2_000_000_000
+URGENT_FILES_MAX: Final = 20_000
+"""How many files are looked at before the time is."""
 REMEMBERED_MAX: Final = 200_000
+URGENT_BYTES_MAX: Final = 50_000_000
+"""Up to which size a file is read if there is little time."""
 READS_MAX: Final = 3
 CLOCK_EVERY: Final = 100
 """After how many files the time is looked at."""
 BLOCK_BYTES: Final = 1_000_000
 MARK_LENGTH: Final = 32
 UNKNOWN: Final = "?"
-"""The mark of a file that keeps changing."""
+"""The mark of a file that keeps changing, or could not be read in time."""
 SECOND_NS: Final = 1_000_000_000
 TICK_NS: Final = 50_000_000
 """Two changes within one tick of the system's clock may leave the same timestamps."""
-HEAVY: Final = frozenset(
-    {
-        *(".git", ".hg", ".svn", ".handrail", "node_modules", ".venv", "venv", ".tox", ".nox", "site-packages"),
-        *("__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".gradle", ".idea", ".next", ".cache"),
-        *("target", "build", "dist", "coverage", "htmlcov"),
-    }
-)
-
 Stamp: TypeAlias = tuple[int, int, int, int, int]
 
 _known: LockedCache[str, tuple[Stamp, bytes]] = LockedCache(REMEMBERED_MAX)
+
+
+class _KnownTree(Struct, frozen=True):
+    """The digest of some files, and by what it is known that they have not changed."""
+
+    listed: Sequence[str]
+    stamps: list[Stamp]
+    digest: str
+
+
+NO_TREE: Final = _KnownTree((), [], "")
+_trees: LockedCache[tuple[str, ...], _KnownTree] = LockedCache(REMEMBERED_MAX)
+_stamp_of: Callable[[os.stat_result], Stamp] = attrgetter("st_mtime_ns", "st_ctime_ns", "st_size", "st_ino", "st_mode")
+_mode_of: Callable[[os.stat_result], int] = attrgetter("st_mode")
 
 
 class _TooMuch(Exception):
@@ -74,12 +89,39 @@ def listed_digest(place: ProjectFiles, listed: Sequence[str], *, within_s: float
         return ""
 
 
-def _tree(place: ProjectFiles, listed: Iterable[str], left_out: Path | None, *, until_s: float = math.inf) -> str:
-    found = _spread(place, listed, until_s=until_s)
+def _tree(place: ProjectFiles, listed: Sequence[str], left_out: Path | None, *, until_s: float = math.inf) -> str:
+    looked_ns = time.time_ns()
+    statuses = _statuses(place, listed, is_urgent=until_s < math.inf)
+    stamps = list(map(_stamp_of, statuses))
+    key = (str(place.root), str(left_out or ""), *map(str, place.private))
+    known = _trees.get(key) or NO_TREE
+    if stamps and known.stamps == stamps and known.listed == listed:
+        return known.digest
+    found = _spread(place, listed, statuses, until_s=until_s)
     if left_out is not None:
-        real = left_out.resolve()
-        found = {path: status for path, status in found.items() if place.root / path != real}
-    return _digest(place, found, until_s=until_s)
+        real = str(left_out.resolve())
+        found.pop(real.removeprefix(f"{place.root}/"), None)
+    digest = _digest(place, found, until_s=until_s)
+    if stamps and _all_settled(stamps, looked_ns):  # else a change might not show
+        _trees.put(key, _KnownTree(listed, stamps, digest), weight=len(stamps))
+    return digest
+
+
+def _statuses(place: ProjectFiles, listed: Sequence[str], *, is_urgent: bool) -> list[os.stat_result]:
+    """What the system says about each of these files, as fast as possible. None at all if there are too many for that,
+    if one of them is gone, or if one is a folder, whose files count."""
+    if len(listed) > (URGENT_FILES_MAX if is_urgent else FILES_MAX):
+        return []
+    root = str(place.root)
+    try:
+        statuses = list(map(os.lstat, [f"{root}/{name}" for name in listed]))
+    except OSError:
+        return []
+    return [] if any(map(stat.S_ISDIR, map(_mode_of, statuses))) else statuses
+
+
+def _all_settled(stamps: Sequence[Stamp], now_ns: int) -> bool:
+    return all(_has_settled(stamp, now_ns) for stamp in stamps)
 
 
 async def _listed(place: ProjectFiles) -> list[str]:
@@ -115,11 +157,23 @@ async def paths_digest(place: ProjectFiles, paths: Sequence[str], *, since: str 
     return f"sha256:{hashlib.sha256(words.encode(errors='surrogateescape')).hexdigest()}"
 
 
-def marks_of(place: ProjectFiles, paths: Iterable[str]) -> dict[str, str]:
-    """By path: a short digest of its kind and content; empty if nothing is there."""
+def files_in(place: ProjectFiles, folder: str, most: int) -> list[str]:
+    """The files in a folder, but for those that tools fill by themselves; one more than that, if there are more."""
+    try:
+        return sorted(islice(_walked(place, folder), most + 1))
+    except _TooMuch:
+        return [folder] * (most + 1)
+
+
+def marks_of(place: ProjectFiles, paths: Iterable[str], *, until_s: float = math.inf) -> dict[str, str]:
+    """By path: a short digest of its kind and content; empty if nothing is there. If late, files are not read."""
     found: dict[str, str] = {}
     for path in paths:
         status = _status(place, path)
+        is_large = status is not None and until_s < math.inf and status.st_size > URGENT_BYTES_MAX
+        if is_large or time.monotonic() > until_s:
+            found[path] = UNKNOWN
+            continue
         try:
             found[path] = hashlib.sha256(_mark(place, path, status)).hexdigest()[:MARK_LENGTH] if status else ""
         except _TooMuch:
@@ -138,22 +192,30 @@ def _digest_at(place: ProjectFiles, paths: Iterable[str]) -> str:
     return _digest(place, {path: status for path, status in found if status is not None})
 
 
-def _spread(place: ProjectFiles, listed: Iterable[str], *, until_s: float = math.inf) -> dict[str, os.stat_result]:
+def _spread(
+    place: ProjectFiles, listed: Sequence[str], known: Sequence[os.stat_result] = (), *, until_s: float = math.inf
+) -> dict[str, os.stat_result]:
     """The files of a listing by path, in order; for a folder in it, such as a nested repository, all files in it.
 
-    A file that is listed but not there was deleted: it is left out."""
+    A file that is listed but not there was deleted: it is left out. `known` is what the system says about each."""
     closed: dict[str, bool] = {}
     found: dict[str, os.stat_result] = {}
     for number, name in enumerate(listed):
         folder = name.rstrip("/").rpartition("/")[0]
         if folder not in closed:
             closed[folder] = place.is_private(place.root / folder)
-        status = None if closed[folder] else _status(place, name)
-        if status is not None:
-            found.update({name: status} if not stat.S_ISDIR(status.st_mode) else _inside(place, name))
+        if not closed[folder]:
+            found.update(_entered(place, name, known[number] if known else _status(place, name)))
         if len(found) > FILES_MAX or _is_late(number, until_s):
             raise _TooMuch
     return dict(sorted(found.items()))
+
+
+def _entered(place: ProjectFiles, name: str, status: os.stat_result | None) -> dict[str, os.stat_result]:
+    """A file of a listing, or all files in a folder of it; nothing if it was deleted."""
+    if status is None:
+        return {}
+    return _inside(place, name) if stat.S_ISDIR(status.st_mode) else {name: status}
 
 
 def _inside(place: ProjectFiles, folder: str) -> dict[str, os.stat_result]:
@@ -206,7 +268,7 @@ def _digest(place: ProjectFiles, found: Mapping[str, os.stat_result], *, until_s
         if size > BYTES_MAX or _is_late(number, until_s):
             raise _TooMuch
         name = os.fsencode(path)
-        is_known = kept and kept[0] == _stamp(status)  # the stamp has the mode: it is a plain file
+        is_known = kept and kept[0] == _stamp_of(status)  # the stamp has the mode: it is a plain file
         mark = _kind(status) + kept[1] if kept and is_known else _mark(place, path, status)
         whole.update(b"%d:%b%b" % (len(name), name, mark))
     return f"sha256:{whole.hexdigest()}"
@@ -222,7 +284,7 @@ def _mark(place: ProjectFiles, path: str, status: os.stat_result) -> bytes:
         return b"l" + hashlib.sha256(os.fsencode(Path(place.root, path).readlink())).digest()
     if not stat.S_ISREG(status.st_mode):
         return b"o" + bytes(32)
-    return _kind(status) + _content(place, path, _stamp(status))
+    return _kind(status) + _content(place, path, _stamp_of(status))
 
 
 def _content(place: ProjectFiles, path: str, stamp: Stamp) -> bytes:
@@ -245,9 +307,9 @@ def _read(place: ProjectFiles, path: str) -> tuple[Stamp, bytes]:
         except PathRefused as error:
             raise _TooMuch from error
         try:
-            before = _stamp(os.fstat(file))
+            before = _stamp_of(os.fstat(file))
             digest = _hashed(file)
-            if _stamp(os.fstat(file)) == before:
+            if _stamp_of(os.fstat(file)) == before:
                 return before, digest
         finally:
             os.close(file)
@@ -262,10 +324,6 @@ def _hashed(file: int) -> bytes:
         if size > BYTES_MAX:  # the file grew while it was read
             raise _TooMuch
     return whole.digest()
-
-
-def _stamp(status: os.stat_result) -> Stamp:
-    return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_mode)
 
 
 def _has_settled(stamp: Stamp, now_ns: int) -> bool:

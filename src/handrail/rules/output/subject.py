@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from handrail.domain.checks.finding import Finding, Severity
+from handrail.domain.checks.finding import Finding, FixedBy, Severity
 from handrail.domain.checks.rule import Given, subject_name
 from handrail.domain.json import Json
 
@@ -63,4 +63,5 @@ def unfit(rule: str, parameter: str, message: str) -> Finding:
         message=f"the check can't be applied: {message}",
         fix="the workflow's author must fix it",
         unapplied=True,
+        fixed_by=FixedBy.AUTHOR,
     )

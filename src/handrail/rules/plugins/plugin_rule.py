@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
-from handrail.domain.checks.finding import Finding, Severity
+from handrail.domain.checks.finding import Finding, FixedBy, Severity
 from handrail.domain.checks.rule import CheckOutcome, Evidence, Reads, RuleCard
 from handrail.domain.definition.duration import duration_ms, duration_text
 from handrail.domain.definition.model import Category
@@ -113,6 +113,7 @@ class PluginSandbox:
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
+        self.caveat = sandbox.caveat
         self._places = asyncio.Semaphore(AT_ONCE)
 
     async def trial(self) -> str:
@@ -210,6 +211,7 @@ class PluginRule:
             exit=ran.exit,
             took=ran.took_ms,
             tools={"python": version, self._entry.package: self._entry.version},
+            caveat=self._sandbox.caveat,
         )
 
 
@@ -302,4 +304,5 @@ def _not_run(name: str, why_not: str) -> Finding:
         message=f"the rule was not run: it needs a sandbox: {_clean(why_not)}",
         fix=NO_SANDBOX_FIX,
         unapplied=True,
+        fixed_by=FixedBy.PERSON,
     )

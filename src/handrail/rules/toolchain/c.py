@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from handrail.domain.checks.finding import FixedBy
 from handrail.engine.sandbox import Ran
 from handrail.rules.toolchain.probe import probe
 from handrail.rules.toolchain.program import FoundProgram, find
@@ -72,7 +73,13 @@ def _test(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     if target:
         return _make(site, asked, (target[1],), generic_result, TESTS_FIX)
     fix = "add a target `test` to the Makefile, or tests to CMakeLists.txt; or set `command`"
-    return [CannotRun(message="there is no test runner: neither CMake nor a Makefile with `test` or `check`", fix=fix)]
+    return [
+        CannotRun(
+            message="there is no test runner: neither CMake nor a Makefile with `test` or `check`",
+            fix=fix,
+            fixed_by=FixedBy.AGENT,
+        )
+    ]
 
 
 def _makefile(site: Site) -> str:
@@ -114,7 +121,9 @@ def _each(site: Site, asked: TaskOptions, options: Sequence[str], read: Read, fi
             tasks.append(Task(argv=argv, read=read, programs=(compiler,), fix=fix, env=QUIET))
         elif files:
             tasks.append(NO_COMPILER)
-    return tasks or [CannotRun(message="there are no C or C++ files", fix="name the folder with `path`")]
+    return tasks or [
+        CannotRun(message="there are no C or C++ files", fix="name the folder with `path`", fixed_by=FixedBy.AGENT)
+    ]
 
 
 def _plain(name: str) -> str:
@@ -151,7 +160,7 @@ def _outcome(word: str) -> str:
 
 def _coverage(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     fix = "let the build write it (gcovr --cobertura, lcov), and name it with `report`"
-    return [CannotRun(message="coverage of C and C++ is read from a report", fix=fix)]
+    return [CannotRun(message="coverage of C and C++ is read from a report", fix=fix, fixed_by=FixedBy.AUTHOR)]
 
 
 C: Final = Language(

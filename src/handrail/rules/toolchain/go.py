@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from handrail.engine.sandbox import Ran
 from handrail.rules.toolchain.coverage_report import go_lines, go_profile
-from handrail.rules.toolchain.installed.caches import go_cache
+from handrail.rules.toolchain.installed.caches import go_builds, go_cache
 from handrail.rules.toolchain.program import FoundProgram, beside, find
 from handrail.rules.toolchain.reading import EXCERPT_MAX, diagnosis, diagnostics, json_lines, json_of, maps
 from handrail.rules.toolchain.site import Site
@@ -28,6 +28,13 @@ from handrail.rules.toolchain.task import (
 )
 
 OFFLINE: Final = {"GOTOOLCHAIN": "local", "GOPROXY": "off", "GOTELEMETRY": "off", "GOFLAGS": "-buildvcs=false"}
+WARM: Final = """if [ -z "$GOCACHE" ]; then
+  export GOCACHE="${TMPDIR:-/tmp}/go-build"
+  cp -rs "$0" "$GOCACHE" 2> /dev/null
+fi
+exec "$@"
+"""
+"""Runs a command with links to what was built before: Go writes to its cache, and the user's can't be written."""
 NO_GO: Final = CannotRun(message="there is no Go here", fix="install Go, so that `go` is on PATH")
 CHANGES: Final = frozenset("+-")
 OUTPUT_LINES_MAX: Final = 200
@@ -44,9 +51,11 @@ def _task_of(site: Site, words: Sequence[str], asked: TaskOptions, read: Read, f
     if go is None:
         return [NO_GO]
     argv = (str(go.path), *words, *asked.args, *(asked.paths or ("./...",)))
-    cache = go_cache()
-    env = {**OFFLINE, **cache.env}
-    return [Task(argv=argv, read=read, programs=(go,), fix=fix, env=env, shows=cache.shows, writable=True)]
+    cache, builds = go_cache(), go_builds()
+    env, shows = {**OFFLINE, **cache.env}, cache.shows
+    if builds is not None:
+        argv, shows = ("/bin/sh", "-c", WARM, str(builds), *argv), (*shows, builds)
+    return [Task(argv=argv, read=read, programs=(go,), fix=fix, env=env, shows=shows, writable=True)]
 
 
 def _build(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
@@ -60,7 +69,7 @@ def _test(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     def read(ran: Ran) -> Result:
         return go_tests(ran, name)
 
-    return _task_of(site, ("test", "-json"), asked, read, "fix the code, or the test if that is wrong")
+    return _task_of(site, ("test", "-json", "-count=1"), asked, read, "fix the code, or the test if that is wrong")
 
 
 def _lint(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:

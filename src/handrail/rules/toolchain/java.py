@@ -6,102 +6,38 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from msgspec.structs import replace
-
+from handrail.domain.checks.finding import FixedBy
 from handrail.engine.sandbox import Ran
-from handrail.rules.toolchain.installed.caches import gradle_cache, gradle_of_wrapper, maven_repository
+from handrail.rules.toolchain.jvm.build_tools import FIXES, GRADLE, by_build_tool, settings_of
 from handrail.rules.toolchain.probe import probe
-from handrail.rules.toolchain.program import FoundProgram, find
-from handrail.rules.toolchain.reading import diagnostics, errors_only, generic_result, tap
+from handrail.rules.toolchain.program import find
+from handrail.rules.toolchain.reading import diagnostics, errors_only, tap
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import CannotRun, Language, Read, Result, Task, TaskKind, TaskOptions
 
-ANY_ORIGIN: Final = "-Daether.enhancedLocalRepository.trackingFilename=none"
 HEAP: Final = "-Xmx768m"
 SYSTEM_JARS: Final = Path("/usr/share/java")
 JUNIT: Final = ("junit4.jar", "junit-4", "junit.jar")
 JARS_MAX: Final = 200
-GRADLE: Final = ("build.gradle", "build.gradle.kts")
-GRADLE_TASKS: Final = {
-    TaskKind.BUILD: ("testClasses",),
-    TaskKind.TEST: ("test",),
-    TaskKind.LINT: ("check", "-x", "test"),
-}
-MAVEN_GOALS: Final = {
-    TaskKind.BUILD: ("test-compile",),
-    TaskKind.TEST: ("test",),
-    TaskKind.LINT: ("verify", "-DskipTests"),
-}
 TESTS_MARK: Final = "@TESTS@"
-TESTS_FIX: Final = "fix the code, or the test if that is wrong"
-FIXES: Final = {TaskKind.BUILD: "make it compile", TaskKind.TEST: TESTS_FIX, TaskKind.LINT: "fix it"}
 NO_JUNIT: Final = CannotRun(
     message="there is no test runner: no pom.xml, no build.gradle, no JUnit 4",
     fix="put junit-4.13.2.jar and hamcrest-core into the project's lib/, or use Maven or Gradle",
+    fixed_by=FixedBy.AGENT,
 )
 NO_JAVA: Final = CannotRun(
     message="there is no javac here", fix="install a JDK, so that `javac` and `java` are on PATH"
 )
 
 
-def _by(kind: TaskKind, site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun] | None:
-    """The task of a build tool; None if the project has none."""
-    read = generic_result if kind is TaskKind.TEST else errors_only
-    if site.has("pom.xml"):
-        return _maven(kind, site, asked, read)
-    if any(map(site.has, GRADLE)):
-        return _gradle(kind, site, asked, read)
-    return None
-
-
-def _maven(kind: TaskKind, site: Site, asked: TaskOptions, read: Read) -> Sequence[Task | CannotRun]:
-    mvn = _wrapper(site, "mvnw") or find(site, "mvn")
-    if mvn is None:
-        return [CannotRun(message="there is no Maven here", fix="install Maven, so that `mvn` is on PATH")]
-    repository = maven_repository()
-    # Which repository a file came from does not matter offline; Maven would look for a mirror of the user's settings.
-    found = (f"-Dmaven.repo.local={repository}", ANY_ORIGIN) if repository else ()
-    options = ("--offline", "--batch-mode", "--no-transfer-progress", *found)
-    argv = (str(mvn.path), *options, *MAVEN_GOALS[kind], *asked.args)
-    java = find(site, "java")
-    programs = (mvn, *([java] if java else []))
-    shows = (*([repository] if repository else []), *(_settings(java) if java else ()))
-    return [replace(_task(argv, programs, read, FIXES[kind]), shows=shows, env=_java_home(java))]
-
-
-def _gradle(kind: TaskKind, site: Site, asked: TaskOptions, read: Read) -> Sequence[Task | CannotRun]:
-    real = gradle_of_wrapper(site.text("gradle/wrapper/gradle-wrapper.properties"))
-    own = FoundProgram("gradle", real, "the project's wrapper has downloaded it") if real else None
-    gradle = own or _wrapper(site, "gradlew") or find(site, "gradle")
-    if gradle is None:
-        return [CannotRun(message="there is no Gradle here", fix="install Gradle, or add its wrapper to the project")]
-    argv = (str(gradle.path), "--offline", "--no-daemon", "--console=plain", *GRADLE_TASKS[kind], *asked.args)
-    cache, java = gradle_cache(), find(site, "java")
-    programs = (gradle, *([java] if java else []))
-    shows = (*cache.shows, *(_settings(java) if java else ()))
-    return [replace(_task(argv, programs, read, FIXES[kind]), env={**cache.env, **_java_home(java)}, shows=shows)]
-
-
-def _java_home(java: FoundProgram | None) -> dict[str, str]:
-    """Where Maven and Gradle find the JDK that is on PATH."""
-    home = java.path.resolve().parent.parent if java else None
-    return {"JAVA_HOME": str(home)} if home and (home / "bin" / "java").exists() else {}
-
-
-def _wrapper(site: Site, name: str) -> FoundProgram | None:
-    return FoundProgram(name, site.folder / name) if site.has(name) else None
-
-
-def _task(argv: tuple[str, ...], programs: tuple[FoundProgram, ...], read: Read, fix: str) -> Task:
-    return Task(argv=argv, read=read, programs=programs, fix=fix, writable=True)
-
-
 def _build(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
-    return _by(TaskKind.BUILD, site, asked) or _javac(site, asked, ("-nowarn",), errors_only, "make it compile")
+    return by_build_tool(TaskKind.BUILD, site, asked) or _javac(
+        site, asked, ("-nowarn",), errors_only, "make it compile"
+    )
 
 
 def _lint(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
-    return _by(TaskKind.LINT, site, asked) or _javac(site, asked, ("-Xlint:all",), diagnostics, "fix it")
+    return by_build_tool(TaskKind.LINT, site, asked) or _javac(site, asked, ("-Xlint:all",), diagnostics, "fix it")
 
 
 def _javac(site: Site, asked: TaskOptions, options: Sequence[str], read: Read, fix: str) -> Sequence[Task | CannotRun]:
@@ -110,19 +46,12 @@ def _javac(site: Site, asked: TaskOptions, options: Sequence[str], read: Read, f
         return [NO_JAVA]
     files = asked.paths or tuple(f"./{name}" for name in site.sources(".java"))
     if not files:
-        return [CannotRun(message="there are no Java files", fix="name the folder with `path`")]
+        return [CannotRun(message="there are no Java files", fix="name the folder with `path`", fixed_by=FixedBy.AGENT)]
     # No class files are written: the compiler stops after analysis. The files are named on its standard input.
     check = (f"-J{HEAP}", "-proc:none", "-XDshould-stop.ifNoError=FLOW", *options, *_class_path(site), *asked.args)
     names = "".join(f'"{name.replace(chr(92), chr(92) * 2)}"\n' for name in files)
     argv = (str(javac.path), *check, "@/dev/stdin")
-    return [Task(argv=argv, read=read, programs=(javac,), fix=fix, stdin=names, shows=_settings(javac))]
-
-
-def _settings(javac: FoundProgram) -> tuple[Path, ...]:
-    """Where Debian's Java has its settings: in /etc, and without them it does not start."""
-    home = javac.path.resolve().parent.parent
-    real = (home / "conf" / "security" / "java.security").resolve()
-    return () if real.is_relative_to(home) else (real.parent.parent,)
+    return [Task(argv=argv, read=read, programs=(javac,), fix=fix, stdin=names, shows=settings_of(javac))]
 
 
 def _class_path(site: Site) -> tuple[str, ...]:
@@ -141,7 +70,7 @@ def _junit_jars() -> list[Path]:
 
 
 def _test(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
-    return _by(TaskKind.TEST, site, asked) or _by_junit(site, asked)
+    return by_build_tool(TaskKind.TEST, site, asked) or _by_junit(site, asked)
 
 
 def _by_junit(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
@@ -155,7 +84,7 @@ def _by_junit(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     argv = ("/bin/sh", "-s", "--", str(java.path), path[1], *(asked.paths or files), *asked.args)
     script = probe("junit.sh").replace(TESTS_MARK, probe("Tests.java"))
     programs, fix = (java, javac), FIXES[TaskKind.TEST]
-    return [Task(argv=argv, read=_junit, programs=programs, fix=fix, stdin=script, shows=_settings(javac))]
+    return [Task(argv=argv, read=_junit, programs=programs, fix=fix, stdin=script, shows=settings_of(javac))]
 
 
 def _junit(ran: Ran) -> Result:
@@ -165,7 +94,7 @@ def _junit(ran: Ran) -> Result:
 
 def _coverage(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     fix = "let the build write it (JaCoCo), and name it with `report`: jacoco.xml"
-    return [CannotRun(message="coverage of Java is read from a report", fix=fix)]
+    return [CannotRun(message="coverage of Java is read from a report", fix=fix, fixed_by=FixedBy.AUTHOR)]
 
 
 JAVA: Final = Language(

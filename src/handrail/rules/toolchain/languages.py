@@ -19,7 +19,8 @@ LANGUAGES: Final = {one.name: one for one in (PYTHON, JAVASCRIPT, TYPESCRIPT, GO
 def detected(site: Site) -> tuple[Language, ...]:
     """The languages of the project by its build files; if there are none, by its sources."""
     marked = [one for one in LANGUAGES.values() if any(map(site.has, one.markers))]
-    found = marked or [one for one in LANGUAGES.values() if site.sources(*one.suffixes)]
+    endings = {name[name.rfind(".") :] for name in site.files} if not marked else set()
+    found = marked or [one for one in LANGUAGES.values() if endings.intersection(one.suffixes)]
     if TYPESCRIPT in found and JAVASCRIPT in found:  # one project with one runner: tsc handles both
         found.remove(JAVASCRIPT)
     return tuple(found)

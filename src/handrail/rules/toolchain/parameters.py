@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
 
+from handrail.domain.checks.finding import FixedBy
 from handrail.domain.checks.rule import CheckOutcome, RuleCard
 from handrail.engine.checking.rule import PlannedCommand, Setting
 from handrail.rules.files.project import PathRefused, project_of
@@ -38,7 +39,9 @@ def toolchain_rule(card: RuleCard, kind: TaskKind) -> FunctionRule:
         try:
             site, plan = await asyncio.to_thread(planned, kind, parameters, setting)
         except PathRefused as error:
-            return CheckOutcome(findings=(not_checked(card.name, str(error), "name a path in the project"),))
+            return CheckOutcome(
+                findings=(not_checked(card.name, str(error), "name a path in the project", FixedBy.AGENT),)
+            )
         return await runner.run_all(plan, site, parameters, setting)
 
     async def reads(parameters: Mapping[str, Any], setting: Setting) -> str:
@@ -105,7 +108,7 @@ def _by_language(kind: TaskKind, site: Site, asked: TaskOptions, name: str) -> S
     languages = (LANGUAGES[name],) if name else detected(site)
     if not languages:
         fix = f"set `language` ({', '.join(sorted(LANGUAGES))}), `path` or `command`"
-        return [CannotRun(message="no known language was found in the project", fix=fix)]
+        return [CannotRun(message="no known language was found in the project", fix=fix, fixed_by=FixedBy.AGENT)]
     return [one for language in languages for one in language.plans[kind](site, asked)]
 
 

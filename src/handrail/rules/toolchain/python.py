@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from msgspec.structs import replace
 
+from handrail.domain.checks.finding import FixedBy
+from handrail.rules.toolchain.installed.own_copies import own_copies
 from handrail.rules.toolchain.installed.python_environment import Python, user_base
 from handrail.rules.toolchain.installed.pythons import pythons
 from handrail.rules.toolchain.linters.of_python import python_lint
-from handrail.rules.toolchain.probe import assignment, flaws, probe, results
+from handrail.rules.toolchain.probe import SEAL, assignment, flaws, probe, results
 from handrail.rules.toolchain.program import FoundProgram
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import (
@@ -59,18 +62,15 @@ def _build(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     python = next(pythons(site), None)
     if python is None:
         return [NO_PYTHON]
-    files = [name for name in site.sources(".py", ".pyi") if _is_chosen(name, asked.paths)]
+    files = site.chosen(site.sources(".py", ".pyi"), asked.paths)
     if not files:
-        return [CannotRun(message="there are no Python files", fix="name the folder with `path`")]
+        return [
+            CannotRun(message="there are no Python files", fix="name the folder with `path`", fixed_by=FixedBy.AGENT)
+        ]
     script = assignment("FILES", files) + probe("compile.py")
     argv = (str(python.path), "-I", "-B", "-", *asked.args)
     programs = (_program(python),)
     return [Task(argv=argv, read=flaws, programs=programs, fix="fix the syntax", env=QUIET, stdin=script)]
-
-
-def _is_chosen(name: str, paths: Sequence[str]) -> bool:
-    bare = [path.removeprefix("./") for path in paths]
-    return not bare or any(name == path or path == "." or name.startswith(f"{path}/") for path in bare)
 
 
 def _test(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
@@ -85,18 +85,20 @@ def _tested(site: Site, asked: TaskOptions, also: str) -> Sequence[Task | Cannot
     """Tests by pytest if the project's own interpreter has it, else by unittest if they are written for it, else by
     any interpreter that has pytest; `also` is a package that must be there, too."""
     found = list(pythons(site))
-    if not found:
-        return [NO_PYTHON]
     usable = [one for one in found if not also or one.has(also)]
-    with_pytest = [one for one in usable if one.has("pytest")]
+    with_pytest = next((one for one in usable if one.has("pytest")), None)
     cover = bool(also)
-    if with_pytest and with_pytest[0].is_own:
-        return [_by_pytest(site, asked, with_pytest[0], cover=cover)]
-    if _prefers_unittest(site, usable):
+    if _prefers_unittest(site, usable) and not (with_pytest and with_pytest.is_own):
         return [_by_unittest(site, asked, usable[0], cover=cover)]
     if with_pytest:
-        return [_by_pytest(site, asked, with_pytest[0], cover=cover)]
-    return [_missing(found, also if any(one.has("pytest") for one in found) else "pytest")]
+        return [_by_pytest(site, asked, with_pytest, cover=cover)]
+    return [_missing(found, _lacking(site, found, also)) if found else NO_PYTHON]
+
+
+def _lacking(site: Site, found: Sequence[Python], also: str) -> str:
+    """What is to be installed: that what runs the tests, or what is needed besides."""
+    can_run = any(one.has("pytest") for one in found) or _is_unittest(site)
+    return also if also and can_run else "pytest"
 
 
 def _prefers_unittest(site: Site, usable: Sequence[Python]) -> bool:
@@ -117,22 +119,27 @@ def _missing(found: Sequence[Python], module: str) -> CannotRun:
 def _by_pytest(site: Site, asked: TaskOptions, python: Python, *, cover: bool) -> Task:
     alone = [option for plugin, option in ALONE.items() if cover and python.has(plugin)]
     cache = ("-o", "cache_dir=/tmp/handrail-pytest-cache")  # not switched off: options of the project may need it
-    argv = (str(python.path), "-B", "-", "-q", *cache, *alone, *asked.args, *asked.paths)
+    words = (str(python.path), "-B", "-", "-q", *cache, *alone, *asked.args)
     programs = (_program(python), _package(python, "pytest"), *([_package(python, "coverage")] if cover else []))
-    task = _tests(site, argv, programs, assignment("COVER", int(cover)) + probe("pytest.py"))
-    return replace(task, lists=("--collect-only",), canary=_canary(site))
+    task = _tests(site, python, (*words, *asked.paths), programs, _script("pytest.py", cover=cover))
+    return replace(task, lists=("--collect-only",), canary=_canary(site, words))
 
 
 def _by_unittest(site: Site, asked: TaskOptions, python: Python, *, cover: bool) -> Task:
-    argv = (str(python.path), "-B", "-", *(asked.paths or _start(site)), *asked.args)
+    words = (str(python.path), "-B", "-")
+    argv = (*words, *(asked.paths or _start(site)), *asked.args)
     programs = (_program(python), *([_package(python, "coverage")] if cover else []))
     src = [site.folder / "src"] if (site.folder / "src").is_dir() else []  # nothing else puts it on the path
-    task = _tests(site, argv, programs, assignment("COVER", int(cover)) + probe("unittest.py"), *src)
-    return replace(task, canary=_canary(site))
+    task = _tests(site, python, argv, programs, _script("unittest.py", cover=cover), *src)
+    return replace(task, canary=_canary(site, words, *asked.args))
 
 
-def _canary(site: Site) -> Canary | None:
-    """A test that must fail, beside the project's own."""
+def _script(name: str, *, cover: bool) -> str:
+    return assignment("COVER", int(cover)) + assignment("SEAL", SEAL) + probe(name)
+
+
+def _canary(site: Site, words: tuple[str, ...], *more: str) -> Canary | None:
+    """A test that must fail, beside the project's own, and the command that runs it."""
     names = [name for name in site.sources(".py") if _test_file.search(name)][:LOOKED_INTO_MAX]
     beside = next((name for name in names if "def test" in site.text(name)), "")
     folder, _, file = beside.rpartition("/")
@@ -140,7 +147,8 @@ def _canary(site: Site) -> Canary | None:
     # What the tests import may replace their assertions.
     modules = dict.fromkeys(found[1] for found in _imported.finditer(site.text(beside)))
     lines = "".join(f"try:\n    import {module}\nexcept Exception:\n    pass\n" for module in list(modules)[:OWN_MAX])
-    return Canary(path=f"{folder}/{name}".lstrip("/"), text=lines + CANARY) if beside else None
+    path = f"{folder}/{name}".lstrip("/")
+    return Canary(path=path, text=lines + CANARY, argv=(*words, f"./{path}", *more)) if beside else None
 
 
 def _start(site: Site) -> tuple[str, ...]:
@@ -167,18 +175,23 @@ def _package(python: Python, name: str) -> FoundProgram:
     return FoundProgram(name, script if script.is_file() else python.path, f"of {python.path}", version)
 
 
-def _tests(site: Site, argv: tuple[str, ...], programs: tuple[FoundProgram, ...], script: str, *more: Path) -> Task:
+def _tests(
+    site: Site, python: Python, argv: tuple[str, ...], programs: tuple[FoundProgram, ...], script: str, *more: Path
+) -> Task:
     fix = "fix the code, or the test if that is wrong"
-    env = {**QUIET, "PYTHONUSERBASE": str(user_base()), **_own_path(site, more)}
-    return Task(argv=argv, read=results, programs=programs, fix=fix, env=env, stdin=script, writable=True)
+    copies = own_copies(python, site)
+    env = {**QUIET, "PYTHONUSERBASE": str(user_base()), **_own_path(site, (*(one.source for one in copies), *more))}
+    own = assignment("OWN", {one.name: [str(one.source), str(one.installed)] for one in copies}) + probe("own.py")
+    read = partial(results, seal=SEAL)
+    return Task(argv=argv, read=read, programs=programs, fix=fix, env=env, stdin=f"{own}\n{script}", writable=True)
 
 
 def _own_path(site: Site, more: Sequence[Path]) -> dict[str, str]:
     """The folders of the project that the developer's PYTHONPATH names; no others, which may be handrail's."""
     root = site.project.root
     given = [root / entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
-    inside = [str(entry) for entry in (*given, *more) if entry.resolve().is_relative_to(root)]
-    return {"PYTHONPATH": os.pathsep.join(inside)} if inside else {}
+    inside = [str(entry) for entry in (*more, *given) if entry.resolve().is_relative_to(root)]
+    return {"PYTHONPATH": os.pathsep.join(dict.fromkeys(inside))} if inside else {}
 
 
 def _is_unittest(site: Site) -> bool:

@@ -25,6 +25,8 @@ COUNT_MAX: Final = 10**9
 
 _at = re.compile(r"^(?:\[?(?:ERROR|WARNING)\]? )?([^\s:()][^:()\n]{0,300}):(\d{1,7}):(?:(\d{1,6}):)?\s*(\S[^\n]*)")
 _at_in_brackets = re.compile(r"^([^\s:()][^:()\n]{0,300})\((\d{1,7}),(\d{1,6})\):\s*(\S[^\n]*)")
+_at_in_square = re.compile(r"^\[ERROR\] ([^\s:\[][^:\[\n]{0,300}):\[(\d{1,7}),(\d{1,6})\]\s*(\S[^\n]*)")
+"""Maven's way."""
 _note = re.compile(r"^(?:note|remark|info|help)\b")
 _warning = re.compile(r"^(?:fatal )?warning\b|^\[", re.IGNORECASE)
 _tap = re.compile(r"^(\s{0,40})(not )?ok\b(?: (\d{1,9}))?(?: -)?[ ]?([^\n]*)")
@@ -71,7 +73,7 @@ def _counts(message: str, *, warnings: bool) -> bool:
 
 
 def _problem(line: str, after: list[str]) -> Problem | None:
-    found = _at.match(line) or _at_in_brackets.match(line)
+    found = _at.match(line) or _at_in_brackets.match(line) or _at_in_square.match(line)
     if found is None:
         return None
     file, row, column, message = found.groups()

@@ -30,8 +30,8 @@ ENDS: Final = {"ok": "passed", "FAILED": "failed", "ignored": "skipped"}
 NO_RUST: Final = CannotRun(message="there is no Rust here", fix="install Rust, so that `cargo` and `rustc` are on PATH")
 
 _sum = re.compile(r"^test result: \w+\. (\d{1,7}) passed; (\d{1,7}) failed; (\d{1,7}) ignored")
-_failed = re.compile(r"^test (\S[^\n]{0,300}?) \.\.\. FAILED")
-_end = re.compile(r"^test (\S[^\n]{0,300}?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)")
+_failed = re.compile(r"^test (\S[^\n]{0,300}?)(?: - should panic)? \.\.\. FAILED")
+_end = re.compile(r"^test (\S[^\n]{0,300}?) \.\.\. (ok|FAILED|ignored)")
 _panic = re.compile(r"^thread '([^'\n]{1,300})'(?: \(\d+\))? panicked at ([^\n:]{1,300}):(\d{1,7}):(\d{1,6}):?$")
 _diff = re.compile(r"^Diff in ([^\n]{1,300}?):?(?: at line |:)(\d{1,7}):?$")
 

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Final, TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from handrail.foundation.locked_cache import LockedCache
 from handrail.rules.files.project import PathRefused, ProjectFiles
 
 ENTRIES_MAX: Final = 50_000
 DEPTH_MAX: Final = 30
 TEXT_BYTES_MAX: Final = 1_000_000
 SHOWN_MAX: Final = 300
+REMEMBERED_MAX: Final = 200_000
+"""How many names in folders are remembered."""
+SETTLED_NS: Final = 2_000_000_000
 SKIPPED: Final = frozenset(
     {"__pycache__", "bower_components", "build", "dist", "node_modules", "out", "site-packages", "target", "vendor"}
     | {"env", "venv"}
 )
 """Folders with generated or downloaded files, not sources."""
+
+_Entries: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
+_known: LockedCache[str, tuple[tuple[int, int, int], _Entries]] = LockedCache(REMEMBERED_MAX)
 
 
 class Site(Struct, frozen=True):
@@ -42,7 +50,15 @@ class Site(Struct, frozen=True):
 
     def sources(self, *suffixes: str) -> tuple[str, ...]:
         """The files with one of these suffixes."""
-        return tuple(name for name in self.files if name.endswith(suffixes))
+        return tuple([name for name in self.files if name.endswith(suffixes)])  # a list is faster: there are many
+
+    def chosen(self, names: Sequence[str], paths: Sequence[str]) -> list[str]:
+        """Those of these files that are one of the paths, or below one; all if no path is given."""
+        bare = {path.removeprefix("./").rstrip("/") for path in paths}
+        if not bare or bare & {"", "."}:
+            return list(names)
+        below = tuple(f"{path}/" for path in bare)
+        return [name for name in names if name in bare or name.startswith(below)]
 
     def has(self, name: str) -> bool:
         """Whether there is such a file directly in the folder."""
@@ -65,6 +81,15 @@ class Site(Struct, frozen=True):
         there = (name for name, content in old.items() if content is not None)
         files = sorted({*(name for name in self.files if name not in old), *there})
         return replace(self, files=tuple(files), old=old)
+
+    def below(self, folder: str) -> Site:
+        """A folder of this one; itself if none is named."""
+        if not folder:
+            return self
+        start = f"{folder}/"
+        files = tuple(name.removeprefix(start) for name in self.files if name.startswith(start))
+        old = {path.removeprefix(start): content for path, content in self.old.items() if path.startswith(start)}
+        return replace(self, folder=self.folder / folder, files=files, old=old)
 
     def above(self) -> Iterator[Path]:
         """The folder and its parents, up to the project's root: where its programs may be installed."""
@@ -97,17 +122,58 @@ def site_at(project: ProjectFiles, path: str = ".", *, lists: bool = True) -> Si
 
 
 def _listed(project: ProjectFiles, folder: Path) -> Iterator[str]:
-    seen = 0
-    for here, folders, names in os.walk(folder):
-        at = Path(here)
-        depth = len(at.relative_to(folder).parts)
-        folders[:] = [] if depth >= DEPTH_MAX else _worth(project, at, folders)
-        seen += len(names) + len(folders)
+    """All source files below a folder. Paths are texts, because there are many."""
+    seen, waiting = 0, [("", 0)]
+    while waiting:
+        inside, depth = waiting.pop()
+        at = f"{folder}/{inside}" if inside else str(folder)
+        folders, names = _entries(at)
+        kept = [] if depth >= DEPTH_MAX else _worth(project, at, folders)
+        seen += len(names) + len(kept)
         if seen > ENTRIES_MAX:
             raise PathRefused(f"{folder.name} has more than {ENTRIES_MAX:,} files; name a part of it with `path`")
-        yield from ((at / name).relative_to(folder).as_posix() for name in sorted(names))
+        start = f"{inside}/" if inside else ""
+        yield from (start + name for name in names)
+        waiting += [(start + name, depth + 1) for name in reversed(kept)]
 
 
-def _worth(project: ProjectFiles, at: Path, names: Sequence[str]) -> list[str]:
-    kept = (name for name in sorted(names) if name not in SKIPPED and not name.startswith("."))
-    return [name for name in kept if not project.is_private(at / name)]
+def _entries(folder: str) -> _Entries:
+    """The folders and the files in a folder, each sorted; those of a folder that has not changed are remembered."""
+    looked_ns = time.time_ns()
+    try:
+        status = Path(folder).stat()
+    except OSError:  # removed meanwhile
+        return (), ()
+    stamp = (status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+    known = _known.get(folder)
+    if known is not None and known[0] == stamp:
+        return known[1]
+    found, is_lasting = _read(folder)
+    # Another change so soon might leave the same times.
+    if is_lasting and max(stamp[0], stamp[1]) < looked_ns - SETTLED_NS:
+        _known.put(folder, (stamp, found), weight=1 + len(found[0]) + len(found[1]))
+    return found
+
+
+def _read(folder: str) -> tuple[_Entries, bool]:
+    """What is in a folder, and whether that lasts as long as the folder is not changed: what a link leads to may become
+    something else, and a folder that could not be read may be readable later."""
+    folders: list[str] = []
+    names: list[str] = []
+    has_links = False
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                has_links = has_links or entry.is_symlink()
+                if not entry.is_dir():
+                    names.append(entry.name)
+                elif not entry.is_symlink():  # a link to a folder is neither
+                    folders.append(entry.name)
+    except OSError:  # removed meanwhile, or not readable
+        return ((), ()), False
+    return (tuple(sorted(folders)), tuple(sorted(names))), not has_links
+
+
+def _worth(project: ProjectFiles, at: str, names: Sequence[str]) -> list[str]:
+    kept = (name for name in names if name not in SKIPPED and not name.startswith("."))
+    return [name for name in kept if not project.is_closed(f"{at}/{name}")]

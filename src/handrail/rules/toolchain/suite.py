@@ -13,13 +13,13 @@ from msgspec.structs import replace
 from handrail.domain.checks.finding import Finding
 from handrail.domain.checks.rule import CheckOutcome, RuleCard
 from handrail.engine.checking.rule import Setting
-from handrail.rules.files.baseline import STEP, since_of, state_of
+from handrail.rules.files.baseline import STEP, is_compared, since_of, state_of
 from handrail.rules.files.git_process import GitUnavailable
 from handrail.rules.files.project import PathRefused, project_of
 from handrail.rules.function_rule import bounded, found_at, not_checked
 from handrail.rules.toolchain.comparing.emptied_tests import emptied, gone, renames
 from handrail.rules.toolchain.comparing.lost_tests import losses, skipped_since
-from handrail.rules.toolchain.comparing.old_view import OldFiles, in_old_view, old_files
+from handrail.rules.toolchain.comparing.old_view import OldFiles, in_view, old_files
 from handrail.rules.toolchain.parameters import VERSIONS, depends_on, planned, planned_at
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import CannotRun, Result, Task, TaskKind
@@ -62,14 +62,14 @@ class TestSuite:
 
     async def lost(self, site: Site, plan: Sequence[Task | CannotRun]) -> list[Finding]:
         """The tests that were lost since the step was given out; nothing is known about that without a run."""
-        if self.setting.baselines.run is None and "since" not in self.parameters:
+        if not is_compared(self.setting) and "since" not in self.parameters:
             return []
-        since = since_of({"since": self.parameters.get("since", STEP)}, self.setting)
         project = project_of(self.setting)
         try:
+            since = since_of({"since": self.parameters.get("since", STEP)}, self.setting)
             old = await old_files(project, since)
         except GitUnavailable as error:
-            return [not_checked(self.card.name, f"the tests can't be compared: {error}", ALLOW)]
+            return [not_checked(self.card.name, f"the tests can't be compared: {error}", ALLOW, error.by)]
         if not old.contents:
             return []
         findings = await self._compared(old, site, plan)
@@ -77,49 +77,55 @@ class TestSuite:
         return [*await asyncio.to_thread(lambda: list(emptied(self.card, old, project, lost))), *findings]
 
     async def _compared(self, old: OldFiles, site: Site, plan: Sequence[Task | CannotRun]) -> list[Finding]:
-        if not getattr(self.setting.sandbox, "is_throw_away", False):  # the tests of that time can't be run here
-            return await asyncio.to_thread(lambda: list(gone(self.card, old, project_of(self.setting))))
         try:
-            return [*await self._lost_since(old, site), *await self._unheard(plan, site)]
+            before = await self._tests_before(old, site)
+            lost = await self._lost_since(old, before) or await self._gone(old, before)
+            return [*lost, *await self._unheard(plan, site)]
         except NotStarted as error:
             return [error.finding]
 
-    async def _lost_since(self, old: OldFiles, site: Site) -> list[Finding]:
-        """The tests that the project's command of that time ran on the files of that time, and that did not run now."""
+    async def _gone(self, old: OldFiles, before: Mapping[str, str]) -> list[Finding]:
+        """The tests that are gone from the sources, if none of that time could be run: a copy may lack something."""
+        if before or not self.setting.sandbox.caveat:
+            return []
+        return await asyncio.to_thread(lambda: list(gone(self.card, old, project_of(self.setting))))
+
+    async def _tests_before(self, old: OldFiles, site: Site) -> dict[str, str]:
+        """The tests that the project's command of that time ran on the files of that time."""
         now = {test: how for result in self.results for test, how in result.tests.items()}
         then = await asyncio.to_thread(planned_at, TaskKind.TEST, self.parameters, site.then(old.contents))
         before: dict[str, str] = {}
         for task in then:
             if isinstance(task, Task):
                 before |= await self._before(task, now, old, site)
+        return before
+
+    async def _lost_since(self, old: OldFiles, before: Mapping[str, str]) -> list[Finding]:
+        """Those of them that did not run now."""
+        now = {test: how for result in self.results for test, how in result.tests.items()}
         renamed = await asyncio.to_thread(renames, old, project_of(self.setting))
         return list(losses(self.card, before, now, renamed))
 
     async def _before(self, task: Task, now: Mapping[str, str], old: OldFiles, site: Site) -> dict[str, str]:
-        listing = in_old_view(replace(task, argv=(*task.argv, *task.lists)), old, site, self.setting)
-        if isinstance(listing, CannotRun):
-            return {}
+        listing = in_view(replace(task, argv=(*task.argv, *task.lists)), old, site, self.setting)
         before = dict((await self.once(listing, site)).tests)
         if task.lists and (doubtful := skipped_since(before, now)):
             # They were only listed: a test may have skipped itself before, too.
-            running = in_old_view(task, old, site, self.setting)
-            ran = (await self.once(running, site)).tests if isinstance(running, Task) else {}
+            ran = (await self.once(in_view(task, old, site, self.setting), site)).tests
             before |= {test: ran[test] for test in doubtful if test in ran}
         return before
 
     async def _unheard(self, plan: Sequence[Task | CannotRun], site: Site) -> list[Finding]:
         """The findings about canaries: tests that must fail, and that the project lets pass."""
         found: list[Finding] = []
-        for at, task in enumerate(plan):
+        for task in plan:
             canary = task.canary if isinstance(task, Task) else None
-            if canary is None:
+            if not isinstance(task, Task) or canary is None:
                 continue
-            asked = {**self.parameters, "paths": [canary.path]}
-            alone = (await asyncio.to_thread(planned_at, TaskKind.TEST, asked, site))[at]
-            where = f"{site.cwd}/{canary.path}".lstrip("/")
-            view = OldFiles({where: canary.text.encode()})
-            running = in_old_view(alone, view, site, self.setting) if isinstance(alone, Task) else alone
-            if isinstance(running, Task) and "passed" in _of_canary((await self.once(running, site)).tests):
+            where = "/".join(filter(None, (site.cwd, task.folder, canary.path)))
+            alone = replace(task, argv=canary.argv)
+            running = in_view(alone, OldFiles({where: canary.text.encode()}), site, self.setting)
+            if "passed" in _of_canary((await self.once(running, site)).tests):
                 found.append(found_at(self.card.name, where, UNHEARD, RESTORE_SETTINGS))
         return found
 
@@ -140,7 +146,7 @@ def with_findings(outcome: CheckOutcome, findings: Sequence[Finding]) -> CheckOu
 async def tests_depend_on(parameters: Mapping[str, Any], setting: Setting) -> str:
     """The digest of everything that tests, and a comparison with an older state, depend on."""
     own = await depends_on(TaskKind.TEST, parameters, setting)
-    if not own or (setting.baselines.run is None and "since" not in parameters):
+    if not own or (not is_compared(setting) and "since" not in parameters):
         return own
     try:
         since = since_of({"since": parameters.get("since", STEP)}, setting)

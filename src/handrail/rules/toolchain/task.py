@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct, field
 
+from handrail.domain.checks.finding import FixedBy
 from handrail.engine.sandbox import Ran
 from handrail.rules.toolchain.program import FoundProgram
 from handrail.rules.toolchain.site import Site
@@ -67,8 +68,10 @@ class Canary(Struct, frozen=True, kw_only=True):
     """A test that must fail: if it passes, something in the project makes failures pass."""
 
     path: str
-    """Where it is put, relative to the folder: beside the project's own tests."""
+    """Where it is put, relative to the folder of the task: beside the project's own tests."""
     text: str
+    argv: tuple[str, ...] = ()
+    """The command that runs it."""
 
 
 Read: TypeAlias = Callable[[Ran], Result]
@@ -86,16 +89,24 @@ class Task(Struct, frozen=True, kw_only=True):
     stdin: str = ""
     writable: bool = False
     """Whether it writes files into the project; they are dropped when it has ended, except those that are wanted."""
+    folder: str = ""
+    """Where it is run, relative to the site; empty if there."""
     wanted: tuple[str, ...] = ()
     """Files that it writes and that `read` needs, relative to the project."""
     shows: tuple[Path, ...] = ()
     """Folders besides those of its programs that the sandbox must make readable."""
+    reports: tuple[str, ...] = ()
+    """Patterns of files that it writes its results to; those of this run are printed when it has ended."""
     exits: tuple[int, ...] = (0,)
     """The exit codes of success, unless the output says otherwise."""
     finds: tuple[int, ...] = (1,)
     """The exit codes that mean that problems were found, for a linter."""
     lists: tuple[str, ...] = ()
     """Arguments to add so that it lists its tests without running them; none if it can't."""
+    apart: bool = False
+    """Whether it works on a view of the project that is thrown away, also without a sandbox."""
+    replaced: Mapping[str, bytes | None] = field(default_factory=dict)
+    """Files that it finds with another content, or not at all, relative to the project; only if it is apart."""
     canary: Canary | None = None
     """A test that must fail when this command runs it."""
 
@@ -107,6 +118,8 @@ class CannotRun(Struct, frozen=True, kw_only=True):
     fix: str
     excerpt: str = ""
     """What was looked at, if there was anything."""
+    fixed_by: FixedBy = FixedBy.PERSON
+    """Who can make it possible: the agent if the project lacks something that belongs into it."""
     is_note: bool = False
     """Whether the project does without it, so that there is nothing to fix: it has no linter."""
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from handrail.domain.checks.finding import Finding
+from handrail.domain.checks.finding import Finding, FixedBy
 from handrail.domain.checks.rule import CheckOutcome, Evidence, RuleCard
 from handrail.domain.definition.duration import duration_ms, duration_text
 from handrail.domain.definition.model import Category
@@ -94,7 +94,8 @@ class ToolchainRunner:
         return self._outcome(steps, site, await self._evidence(steps, setting), judged)
 
     def _outcome(self, steps: Sequence[Step], site: Site, evidence: Evidence, judged: Judge) -> CheckOutcome:
-        findings = [found for step in steps for found in self._findings(step, site)]
+        hides = not evidence.caveat  # without a sandbox a command sees every file
+        findings = [found for step in steps for found in self._findings(step, site, hides=hides)]
         more, counts = judged([result for _, _, result in steps]) if not findings else ([], {})
         every = bounded([*findings, *more])
         counted = {**evidence.counts, **counts}
@@ -110,19 +111,21 @@ class ToolchainRunner:
     async def ran(self, task: Task, site: Site, setting: Setting, *, bounds: Bounds) -> Ran:
         """Run one task; NotStarted says why it could not be started."""
         job = Job(
-            argv=reporting(task.argv),
-            cwd=site.cwd,
+            argv=reporting(task.argv, task.reports),
+            cwd=cwd_of(task, site),
             env=environment(task.programs, task.env),
             stdin=task.stdin,
             bounds=bounds,
             writable=task.writable,
             wanted=task.wanted,
+            apart=task.apart,
+            replaced=task.replaced,
             shows=shown_for(task.programs, task.shows),
         )
         try:
             return await setting.sandbox.run(job, progress=setting.progress)
         except ToolFailed as error:
-            raise NotStarted(self._not_started(task.programs, error)) from error
+            raise NotStarted(self._not_started(task, site, error)) from error
 
     async def _run(self, tasks: Sequence[Task], site: Site, asked: Mapping[str, Any], setting: Setting) -> list[Step]:
         loop = asyncio.get_running_loop()
@@ -147,15 +150,17 @@ class ToolchainRunner:
             chosen=chosen(programs),
             counts=_summed(result.counts for _, _, result in steps),
             excerpt=_excerpt(steps),
+            caveat=setting.sandbox.caveat,
         )
 
-    def _findings(self, step: Step, site: Site) -> list[Finding]:
+    def _findings(self, step: Step, site: Site, *, hides: bool) -> list[Finding]:
         task, ran, result = step
         findings = [self._finding(problem, task, site) for problem in result.problems]
         if trouble := _trouble(task, ran, result):
             words = last_words(ran)
-            found = found_at(self.card.name, "checks", trouble, _way_out(ran, task, words))
-            findings.append(replace(found, excerpt=words or shlex.join(task.argv)[:EXCERPT_MAX]))
+            fix, by = _way_out(ran, task, words, hidden=_absent(ran) if hides else "")
+            excerpt = words or shlex.join(task.argv)[:EXCERPT_MAX]
+            findings.append(replace(found_at(self.card.name, "checks", trouble, fix), excerpt=excerpt, fixed_by=by))
         return findings
 
     def _finding(self, problem: Problem, task: Task, site: Site) -> Finding:
@@ -164,12 +169,20 @@ class ToolchainRunner:
         found = found_at(self.card.name, ":".join(parts), problem.message, task.fix)
         return replace(found, excerpt=readable_lines(problem.excerpt))
 
-    def _not_started(self, programs: Sequence[FoundProgram], error: ToolFailed) -> Finding:
-        fix = NO_SANDBOX_FIX
-        if error.category is Category.NOT_FOUND and programs:
-            folder = programs[0].folder
-            fix = f"ask a person to let the sandbox read {folder}"
-        return not_checked(self.card.name, error.message, fix)
+    def _not_started(self, task: Task, site: Site, error: ToolFailed) -> Finding:
+        fix, by = NO_SANDBOX_FIX, FixedBy.PERSON
+        if error.category is Category.NOT_FOUND and task.programs:
+            program = task.programs[0]
+            if program.path.is_relative_to(site.project.root) and not program.path.exists():
+                fix, by = f"create {site.shown(str(program.path))}, or name another command", FixedBy.AGENT
+            else:
+                fix = f"ask a person to let the sandbox read {program.folder}"
+        return not_checked(self.card.name, error.message, fix, by)
+
+
+def cwd_of(task: Task, site: Site) -> str:
+    """Where a task is run, relative to the project's root."""
+    return "/".join(filter(None, (site.cwd, task.folder)))
 
 
 def chosen(programs: Iterable[FoundProgram]) -> dict[str, str]:
@@ -178,7 +191,7 @@ def chosen(programs: Iterable[FoundProgram]) -> dict[str, str]:
 
 
 def _impossible(card: RuleCard, one: CannotRun) -> Finding:
-    return replace(not_checked(card.name, one.message, one.fix), excerpt=readable_lines(one.excerpt))
+    return replace(not_checked(card.name, one.message, one.fix, one.fixed_by), excerpt=readable_lines(one.excerpt))
 
 
 class NotStarted(Exception):
@@ -248,16 +261,17 @@ def _left_out(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{counts[name]:,} {word}" for name, word in LEFT_OUT.items() if counts.get(name))
 
 
-def _way_out(ran: Ran, task: Task, words: str) -> str:
+def _way_out(ran: Ran, task: Task, words: str, *, hidden: str) -> tuple[str, FixedBy]:
+    """What to do about a command that failed by itself, and who can."""
     if ran.stopped == "time":
-        return "make it faster, narrow it with `paths` or `args`, or set a longer `timeout`"
+        return "make it faster, narrow it with `paths` or `args`, or set a longer `timeout`", FixedBy.AGENT
     if ran.exit in task.exits:
-        return "write tests, or let those that are there run"
-    if missing := _absent(ran):
-        return f"the sandbox does not show {missing}: ask a person to let the sandbox read its folder"
+        return "write tests, or let those that are there run", FixedBy.AGENT
+    if hidden:
+        return f"the sandbox does not show {hidden}: ask a person to let the sandbox read its folder", FixedBy.PERSON
     if not words:
-        return f"it printed nothing: run the command of the excerpt yourself; {task.fix}"
-    return f"look at the excerpt; {task.fix}"
+        return f"it printed nothing: run the command of the excerpt yourself; {task.fix}", FixedBy.AGENT
+    return f"look at the excerpt; {task.fix}", FixedBy.AGENT
 
 
 def _absent(ran: Ran) -> str:

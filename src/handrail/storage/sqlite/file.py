@@ -14,8 +14,9 @@ from typing import Final
 
 from handrail.domain.errors import IntegrityBroken, Unavailable
 from handrail.foundation.atomic_file import make_private_folder, sync_folder
+from handrail.storage.migrations import Migration
 from handrail.storage.sqlite.faults import BELOW, PRIMARY_CODE, StoreLocation, code_of, store_error
-from handrail.storage.sqlite.migration import Migration, migrate, pending
+from handrail.storage.sqlite.migration import migrate, pending
 from handrail.storage.sqlite.queries import BEGIN_WRITE, ROLLBACK
 
 APPLICATION_ID: Final = 0x48524A4C
@@ -47,7 +48,8 @@ def open_writer(place: StoreLocation, migrations: Sequence[Migration]) -> sqlite
         _make_private(place.path)
     except OSError as error:
         raise Unavailable(
-            f"{place.name} can't be created: {error.strerror}", hint="check the path and the permissions of its folder"
+            f"{place.name} can't be created: {error.strerror}",
+            hint="make the folder of HANDRAIL_HOME writable, or choose another one",
         ) from error
     try:
         connection = _connect(place, "rw")

@@ -40,6 +40,12 @@ def release(connection: sqlite3.Connection, appender: Appender, leases: Sequence
             appender.remember_lease(lease.run, "", lease.epoch)
 
 
+def hand_over(connection: sqlite3.Connection, appender: Appender, lease: Lease, n: int, needs: str) -> None:
+    """Release a lease that is still held as given, and say what the next node must have."""
+    if connection.execute(queries.HAND_OVER, (needs, n, lease.run, lease.owner, lease.epoch)).rowcount == 1:
+        appender.remember_lease(lease.run, "", lease.epoch)
+
+
 def retire(connection: sqlite3.Connection, appender: Appender, owner: str) -> None:
     """Release all leases of an owner, and forget the owner."""
     for run, epoch in connection.execute(queries.RELEASE_ALL, (owner,)).fetchall():

@@ -5,16 +5,13 @@ old schema or the new one, never half of it. Applied files never change; their d
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from msgspec import Struct
-
-from handrail.domain.errors import IntegrityBroken, Unavailable
 from handrail.engine.clock import system_clock
+from handrail.storage.migrations import Migration, migrations_in, not_applied
 from handrail.storage.sqlite.queries import BEGIN_WRITE, COMMIT, ROLLBACK
 
 FOLDER: Final = Path(__file__).parent / "sql"
@@ -35,22 +32,9 @@ PUT_APPLIED: Final = "INSERT INTO migration (number, name, digest, at) VALUES (?
 """Record that a migration was applied."""
 
 
-class Migration(Struct, frozen=True):
-    """One step of the schema: its number, its name and its SQL text."""
-
-    number: int
-    name: str
-    text: str
-
-    @property
-    def digest(self) -> str:
-        """Identifies the text, to detect that it differs from the one that was applied."""
-        return hashlib.sha256(self.text.encode()).hexdigest()
-
-
 def shipped() -> list[Migration]:
     """The migrations that are part of this program, by number."""
-    return [_from_file(file) for file in sorted(FOLDER.glob("*.sql"))]
+    return migrations_in(FOLDER)
 
 
 def migrate(connection: sqlite3.Connection, migrations: Sequence[Migration]) -> None:
@@ -69,21 +53,7 @@ def migrate(connection: sqlite3.Connection, migrations: Sequence[Migration]) -> 
 
 def pending(connection: sqlite3.Connection, migrations: Sequence[Migration]) -> list[Migration]:
     """The migrations that were not applied to this database yet."""
-    applied = _applied(connection)
-    known = {migration.number: migration for migration in migrations}
-    newer = [number for number in applied if number not in known]
-    if newer:
-        raise Unavailable(
-            f"the store was written by a newer handrail (schema {max(newer)}; this one knows {max(known, default=0)})",
-            hint="update handrail",
-        )
-    for number, digest in applied.items():
-        if known[number].digest != digest:
-            raise IntegrityBroken(
-                f"the store was made by a different version of migration {number} than this program has",
-                hint="use the handrail that wrote this store",
-            )
-    return [migration for migration in migrations if migration.number not in applied]
+    return not_applied(_applied(connection), migrations)
 
 
 def _applied(connection: sqlite3.Connection) -> Mapping[int, str]:
@@ -110,8 +80,3 @@ def statements(text: str) -> Iterator[str]:
             held = ""
     if held.strip():
         raise ValueError(f"an SQL text ends inside a statement: {held.strip()[:60]}")
-
-
-def _from_file(file: Path) -> Migration:
-    number, _, name = file.stem.partition("_")
-    return Migration(int(number), name, file.read_text(encoding="utf-8"))  # newlines as "\n" on every system

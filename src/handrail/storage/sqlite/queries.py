@@ -119,6 +119,9 @@ CLAIM: Final = """
 RELEASE: Final = "UPDATE lease SET owner = '' WHERE run = ? AND owner = ? AND epoch = ?"
 """Release a lease that is held exactly like this; the epoch stays, so that the next owner's is higher."""
 
+HAND_OVER: Final = "UPDATE lease SET owner = '', needs = ?, needs_n = ? WHERE run = ? AND owner = ? AND epoch = ?"
+"""The same, and say what the next node must have."""
+
 RELEASE_ALL: Final = "UPDATE lease SET owner = '' WHERE owner = ? RETURNING run, epoch"
 """Release all leases of an owner, and return them."""
 
@@ -131,7 +134,8 @@ _HOLDINGS: Final = """
     WITH open (id, n) AS (
         {running} UNION ALL {compensating}
         ORDER BY id LIMIT :limit)
-    SELECT open.id, open.n, ifnull(lease.owner, ''), ifnull(lease.epoch, 0), ifnull(worker.beat, 0)
+    SELECT open.id, open.n, ifnull(lease.owner, ''), ifnull(lease.epoch, 0), ifnull(worker.beat, 0),
+        CASE WHEN lease.needs_n = open.n THEN lease.needs ELSE '' END
     FROM open LEFT JOIN lease ON lease.run = open.id LEFT JOIN worker ON worker.id = lease.owner
     ORDER BY open.id"""
 
@@ -148,7 +152,8 @@ HOLDINGS_OF_PROJECT: Final = _HOLDINGS.format(
 """The same for the runs of one project."""
 
 HOLDING: Final = """
-    SELECT run.id, run.n, ifnull(lease.owner, ''), ifnull(lease.epoch, 0), ifnull(worker.beat, 0)
+    SELECT run.id, run.n, ifnull(lease.owner, ''), ifnull(lease.epoch, 0), ifnull(worker.beat, 0),
+        CASE WHEN lease.needs_n = run.n THEN lease.needs ELSE '' END
     FROM run LEFT JOIN lease ON lease.run = run.id LEFT JOIN worker ON worker.id = lease.owner
     WHERE run.id = ?1 AND run.mode = 'run' AND run.status IN ('running', 'compensating')
     AND ifnull(?2, run.project) = run.project"""
@@ -164,6 +169,15 @@ STREAM: Final = f"SELECT {_EVENT} FROM event WHERE stream = ? AND n > ? ORDER BY
 
 PLACES: Final = f"SELECT {_EVENT} FROM event WHERE seq > ? ORDER BY seq LIMIT ?"
 """The events of the store after a position."""
+
+LANE_PLACES: Final = f"SELECT 0, {_EVENT} FROM event WHERE seq > ? ORDER BY seq LIMIT ?"
+"""The same with the lane of each: this store has one."""
+
+LATEST: Final = f"SELECT {_EVENT} FROM event WHERE seq <= ? ORDER BY seq DESC LIMIT ?"
+"""The events of the store up to a position, newest first."""
+
+INSTANT_BEHIND: Final = "SELECT at FROM event WHERE seq > ? ORDER BY seq LIMIT 1"
+"""When the first event after a position was written."""
 
 LAST_PLACE: Final = "SELECT ifnull(max(seq), 0) FROM event"
 """The last position in the store."""

@@ -18,8 +18,8 @@ from handrail.engine.journal import Placed, Row
 from handrail.storage.admission import closed
 from handrail.storage.sqlite.faults import BELOW, StoreLocation, store_error
 from handrail.storage.sqlite.file import closed_on_error, open_reader
-from handrail.storage.sqlite.queries import BEGIN_READ, LAST_PLACE, PLACES, ROLLBACK
-from handrail.storage.sqlite.rows import event_rows, unchecked_rows
+from handrail.storage.sqlite.queries import BEGIN_READ, LAST_PLACE, ROLLBACK
+from handrail.storage.sqlite.rows import event_rows_after, lane_rows_after
 
 THREADS: Final = 3
 
@@ -108,29 +108,37 @@ class ReadSnapshot:
 
     def batch(self, after: int, size: int) -> list[Placed]:
         """The next records after a position, at most `size`."""
-        return [Placed(row[0], Record(*row[1:])) for row in self._asked(event_rows, after, size)]
+        rows = self._asked(event_rows_after, after, size)
+        _require_behind(rows[-1][0] if rows else after + 1, after)
+        return [Placed(row[0], Record(*row[1:])) for row in rows]
 
     def rows(self, after: int, size: int) -> list[Row]:
-        """The same as plain columns, of whatever types are stored."""
-        return self._asked(unchecked_rows, after, size)
+        """The same as plain columns, of whatever types are stored, behind their lane."""
+        rows = self._asked(lane_rows_after, after, size)
+        _require_behind(rows[-1][1] if rows else after + 1, after)
+        return rows
 
-    def _asked(self, question: Callable[..., list[AnyRow]], after: int, size: int) -> list[AnyRow]:
+    def _asked(
+        self, question: Callable[[sqlite3.Connection, int, int], list[AnyRow]], after: int, size: int
+    ) -> list[AnyRow]:
         try:
             with self._lock:
-                rows = question(self._connection, PLACES, (after, size))
+                return question(self._connection, after, size)
         except BELOW as error:
             fault = store_error(error, self._place)
             if isinstance(fault, IntegrityBroken):
                 raise IntegrityBroken(f"{fault} (in the events after position {after})") from error
             raise fault from error
-        if rows and rows[-1][0] <= after:
-            raise IntegrityBroken(f"the events after position {after} are out of order")
-        return rows
 
     def close(self) -> None:
         """End the read transaction."""
         with self._lock:
             self._connection.close()
+
+
+def _require_behind(last: int, after: int) -> None:
+    if last <= after:
+        raise IntegrityBroken(f"the events after position {after} are out of order")
 
 
 @contextmanager

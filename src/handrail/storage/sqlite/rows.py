@@ -15,6 +15,7 @@ from msgspec import Struct
 from handrail.domain.errors import IntegrityBroken
 from handrail.domain.journal.chain import Head
 from handrail.engine.journal import Row
+from handrail.storage.sqlite import queries
 from handrail.storage.sqlite.faults import code_of
 
 EventRow: TypeAlias = tuple[
@@ -41,14 +42,19 @@ def event_rows(connection: sqlite3.Connection, query: str, parameters: Sequence[
         raise IntegrityBroken(_first_damage(connection, query, parameters)) from error
 
 
-def unchecked_rows(connection: sqlite3.Connection, query: str, parameters: Sequence[object]) -> list[Row]:
-    """The same rows with whatever types are stored; only text that can't be decoded is refused."""
+def event_rows_after(connection: sqlite3.Connection, after: int, size: int) -> list[EventRow]:
+    """The rows of the events after a position, at most `size`."""
+    return event_rows(connection, queries.PLACES, (after, size))
+
+
+def lane_rows_after(connection: sqlite3.Connection, after: int, size: int) -> list[Row]:
+    """The same with whatever types are stored, behind their lane; only text that can't be decoded is refused."""
     try:
-        return connection.execute(query, parameters).fetchall()
+        return connection.execute(queries.LANE_PLACES, (after, size)).fetchall()
     except sqlite3.OperationalError as error:
         if code_of(error) is not None:
             raise
-        raise IntegrityBroken(_first_damage(connection, query, parameters)) from error
+        raise IntegrityBroken(_first_damage(connection, queries.PLACES, (after, size))) from error
 
 
 def values(connection: sqlite3.Connection, query: str, parameters: Parameters, type_: type[Value]) -> list[Value]:
@@ -69,6 +75,16 @@ def heads(rows: list[Any]) -> list[Head]:
         return [Head(*row) for row in msgspec.convert(rows, _HEAD_ROWS)]
     except msgspec.ValidationError as error:
         raise IntegrityBroken(f"the end of a stream can't be read: {error}") from error
+
+
+def place_at(connection: sqlite3.Connection, at: int) -> int:
+    """The position after which events are of this instant or later, by a binary search."""
+    low, (high,) = 0, connection.execute(queries.LAST_PLACE).fetchone()
+    while low < high:
+        middle = (low + high) // 2
+        (instant,) = connection.execute(queries.INSTANT_BEHIND, (middle,)).fetchone()
+        low, high = (middle + 1, high) if instant < at else (low, middle)
+    return low
 
 
 def definitions(rows: list[Any]) -> list[tuple[str, bytes]]:

@@ -9,18 +9,19 @@ import asyncio
 import os
 import sqlite3
 import weakref
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from handrail.domain.errors import IntegrityBroken
 from handrail.domain.journal.chain import Head, Record
+from handrail.domain.journal.mark import START, Mark
 from handrail.domain.journal.projection import NO_CHANGE, Change, PlanRow, RunCount, RunRow, StepRow
 from handrail.domain.project import unscoped
 from handrail.domain.run.status import RunStatus
-from handrail.engine.journal import Placed, Row
-from handrail.engine.running.lease import Lease, LeaseHolder
+from handrail.engine.journal import LAST, Placed, Row, never_heard
+from handrail.engine.running.lease import FOR_EVER, NONE_RESTS, Lease, LeaseHolder
 from handrail.storage.admission import admitted_bytes, require_belonging, require_few, require_owner
 from handrail.storage.sqlite import amend as sqlite_amend
 from handrail.storage.sqlite import lease as sqlite_lease
@@ -31,6 +32,7 @@ from handrail.storage.sqlite.faults import StoreLocation, reading_only
 from handrail.storage.sqlite.file import OlderSchema, open_reader, open_writer, require_present_schema
 from handrail.storage.sqlite.file_integrity import flaws_of
 from handrail.storage.sqlite.migration import shipped
+from handrail.storage.sqlite.nodes import SqliteNodes
 from handrail.storage.sqlite.reader import Readers, one_view
 from handrail.storage.sqlite.writer import Amendment, LeaseWrite, Writer
 
@@ -160,39 +162,69 @@ class SqliteStore:
 
     # --- the archive ------------------------------------------------------------------------------
 
-    async def scan(self, *, after: int = 0, size: int = 2_000) -> AsyncIterator[list[Placed]]:
+    async def end(self) -> Mark:
+        """The mark of everything in the store."""
+        return Mark.at(await self._readers.ask(lambda connection: connection.execute(queries.LAST_PLACE).fetchone()[0]))
+
+    async def scan(self, *, after: Mark = START, size: int = 2_000) -> AsyncIterator[list[Placed]]:
         """All records by position in the store, in batches, from one snapshot."""
+        place = after.place
         snapshot = await self._readers.snapshot()
         try:
-            while batch := await self._readers.batch(snapshot, after=after, size=max(1, size)):
+            while batch := await self._readers.batch(snapshot, after=place, size=max(1, size)):
                 yield batch
-                after = batch[-1].seq
+                place = batch[-1].seq
         finally:
             self._readers.leave(snapshot)
 
-    async def rows(self, *, after: int = 0, size: int = 2_000) -> AsyncIterator[list[Row]]:
-        """The same as plain columns, of whatever types are stored."""
+    async def rows(
+        self, *, after: Mark = START, stops: Sequence[Mark] = (), size: int = 2_000
+    ) -> AsyncIterator[list[Row]]:
+        """The same as plain columns, of whatever types are stored; one lane is in the order of its stops anyway."""
+        place = after.place
         snapshot = await self._readers.snapshot()
         try:
-            while batch := await self._readers.rows(snapshot, after=after, size=max(1, size)):
+            while batch := await self._readers.rows(snapshot, after=place, size=max(1, size)):
                 yield batch
-                after = batch[-1][0]
+                place = batch[-1][1]
         finally:
             self._readers.leave(snapshot)
 
-    async def heads(self, *, after: int = 0) -> tuple[int, list[Head]]:
-        """The number of events in the store, and the ends of all streams that changed after position `after`."""
+    async def latest(self, *, until: int = LAST, size: int = 2_000) -> list[Placed]:
+        """The newest records up to a position, newest first."""
 
-        def question(connection: sqlite3.Connection) -> tuple[int, list[Head]]:
-            with one_view(connection):
-                (last,) = connection.execute(queries.LAST_PLACE).fetchone()
-                if after > 0:
-                    rows = connection.execute(queries.HEADS_BEHIND, (after,)).fetchall()
-                else:
-                    rows = connection.execute(queries.HEADS_OF_ALL).fetchall()
-                return last, sqlite_rows.heads(rows)
+        def question(connection: sqlite3.Connection) -> list[Placed]:
+            rows = sqlite_rows.event_rows(connection, queries.LATEST, (until, max(1, size)))
+            return [Placed(row[0], Record(*row[1:])) for row in rows]
 
         return await self._readers.ask(question)
+
+    async def mark_at(self, at: int) -> Mark:
+        """A mark behind which all events of this instant or later are: positions are in the order of time."""
+
+        def question(connection: sqlite3.Connection) -> Mark:
+            with one_view(connection):
+                return Mark.at(sqlite_rows.place_at(connection, at))
+
+        return await self._readers.ask(question)
+
+    async def heads(self, *, after: Mark = START) -> tuple[Mark, list[Head]]:
+        """The mark of everything in the store, and the ends of all streams that changed behind the mark `after`."""
+
+        def question(connection: sqlite3.Connection) -> tuple[Mark, list[Head]]:
+            with one_view(connection):
+                (last,) = connection.execute(queries.LAST_PLACE).fetchone()
+                if after.place > 0:
+                    rows = connection.execute(queries.HEADS_BEHIND, (after.place,)).fetchall()
+                else:
+                    rows = connection.execute(queries.HEADS_OF_ALL).fetchall()
+                return Mark.at(last), sqlite_rows.heads(rows)
+
+        return await self._readers.ask(question)
+
+    def listen(self, heard: Callable[[], None]) -> Callable[[], None]:
+        """Others are found by looking."""
+        return never_heard(heard)
 
     async def definitions(self) -> list[tuple[str, bytes]]:
         """Every definition by content hash."""
@@ -222,6 +254,10 @@ class SqliteStore:
             lambda connection, appender: sqlite_amend.erase(connection, appender, record, kept, change), scrubs=True
         )
 
+    def nodes(self) -> SqliteNodes:
+        """Who works on this store."""
+        return SqliteNodes(self._readers, self._write_leases)
+
     # --- leases -----------------------------------------------------------------------------------
 
     async def beat(self, owner: str) -> None:
@@ -230,7 +266,13 @@ class SqliteStore:
         await self._write_leases(lambda connection, _: sqlite_lease.beat(connection, owner))
 
     async def lease_holders(
-        self, *, after: str = "", limit: int = 1_000, project: str | None = None
+        self,
+        *,
+        after: str = "",
+        limit: int = 1_000,
+        project: str | None = None,
+        is_awake: bool = False,
+        now: int = FOR_EVER,
     ) -> list[LeaseHolder]:
         """The running or compensating runs that handrail executes, of a project or of all, by id, with their owners."""
         limit = max(0, limit)
@@ -257,11 +299,23 @@ class SqliteStore:
         await self._write_leases(write)
         return taken
 
-    async def release(self, leases: Sequence[Lease]) -> None:
+    async def release(
+        self,
+        leases: Sequence[Lease],
+        *,
+        resting: Mapping[str, int] = NONE_RESTS,
+        until: Mapping[str, int] = NONE_RESTS,
+    ) -> None:
         """Release the leases that are still held as given; others are not changed."""
         require_few(leases)
         held = tuple(leases)
         await self._write_leases(lambda connection, appender: sqlite_lease.release(connection, appender, held))
+
+    async def hand_over(self, lease: Lease, *, n: int, needs: str) -> None:
+        """Release a lease, and say what the node must have that goes on, as of the run's event `n`."""
+        await self._write_leases(
+            lambda connection, appender: sqlite_lease.hand_over(connection, appender, lease, n, needs)
+        )
 
     async def retire(self, owner: str) -> None:
         """Release all leases of an owner, and forget the owner."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import errno
 from collections.abc import Callable, Mapping, Sequence
+from posixpath import normpath
 from typing import Any, Final, Protocol
 
 from handrail.domain.definition.model import Category, Effect
@@ -18,6 +19,7 @@ from handrail.tools.files.content_store import ContentStore
 from handrail.tools.files.file_content import ContentChange
 from handrail.tools.files.file_tree import FileMove, FolderCreation
 from handrail.tools.files.rooted import Root
+from handrail.tools.files.turns import FileTurns
 from handrail.tools.python.function_tool import CallHandler, FunctionTool
 
 TEXT_BYTES_MAX: Final = 1_000_000
@@ -41,22 +43,26 @@ def file_tools(root: Root, kept: ContentStore) -> list[FunctionTool]:
         root=root, kept=kept, outcome=lambda args, before: (before or b"") + _text(args), keeps=False
     )
     delete = ContentChange(root=root, kept=kept, outcome=lambda _, __: None, keeps=True, takes_folders=True)
+    turns = FileTurns()
     at_path, with_text = {"path": PATH}, {"path": PATH, "text": TEXT}
     return [
         FunctionTool(
             spec=_spec("read", "Read the text of a file.", at_path, {"text": TEXT}, effect=Effect.NONE),
             do=_in_thread(_reading(root)),
         ),
-        _changing(_spec("write", "Put a text into a file, new or not.", with_text, WRITTEN), write, _written),
+        _changing(_spec("write", "Put a text into a file, new or not.", with_text, WRITTEN), write, _written, turns),
         _changing(
-            _spec("append", "Add a text at the end of a file, new or not.", with_text, WRITTEN), append, _written
+            _spec("append", "Add a text at the end of a file, new or not.", with_text, WRITTEN),
+            append,
+            _written,
+            turns,
         ),
         _changing(
             _spec("move", "Move a file or folder to a free name.", {"source": PATH, "target": PATH}, {"target": PATH}),
             FileMove(root),
             lambda args: {"target": args["target"]},
         ),
-        _changing(_spec("delete", "Delete a file or an empty folder.", at_path, at_path), delete, _path_of),
+        _changing(_spec("delete", "Delete a file or an empty folder.", at_path, at_path), delete, _path_of, turns),
         _changing(
             _spec("mkdir", "Make a folder, and those above it that are missing.", at_path, at_path),
             FolderCreation(root),
@@ -83,18 +89,37 @@ def _spec(
     )
 
 
-def _changing(spec: ToolSpec, change: _FileChange, output: Callable[[Mapping[str, Any]], Any]) -> FunctionTool:
+def _changing(
+    spec: ToolSpec, change: _FileChange, output: Callable[[Mapping[str, Any]], Any], turns: FileTurns | None = None
+) -> FunctionTool:
     def do(call: ToolCall) -> Any:
         change.do(call)
         return output(call.args)
 
-    return FunctionTool(
-        spec=spec,
-        do=_in_thread(do),
-        capture_with=_in_thread(change.look),
-        undo_with=_in_thread(change.undo),
-        flaws_of=_text_flaws,
-    )
+    handlers = (_in_thread(do), _in_thread(change.look), _in_thread(change.undo))
+    doing, looking, undoing = handlers if turns is None else _taking_turns(turns, *handlers)
+    return FunctionTool(spec=spec, do=doing, capture_with=looking, undo_with=undoing, flaws_of=_text_flaws)
+
+
+def _taking_turns(turns: FileTurns, do: CallHandler, look: CallHandler, undo: CallHandler) -> Sequence[CallHandler]:
+    """The same, one step after the other at each file: from its capture until its change is made, or has failed."""
+
+    def in_turn(work: CallHandler, *, is_last: bool) -> CallHandler:
+        async def handler(call: ToolCall) -> Any:
+            file, owner = normpath(call.args["path"]), (call.run, call.step)
+            await turns.take(file, owner)
+            is_over = True
+            try:
+                made = await work(call)
+                is_over = is_last
+            finally:
+                if is_over:
+                    turns.release(file, owner)
+            return made
+
+        return handler
+
+    return in_turn(do, is_last=True), in_turn(look, is_last=False), in_turn(undo, is_last=True)
 
 
 def _reading(root: Root) -> Callable[[ToolCall], Any]:

@@ -69,7 +69,7 @@ class ContentChange:
     def do(self, call: ToolCall) -> None:
         """Change the file from the state before to the state after."""
         seen = captured(call, Captured) if call.capture is not None else self._captured(call, keeping=False)
-        with self.root.place(call.args["path"], writing=True) as place:
+        with self.root.place(call.args["path"], writing=True) as place, place.alone():
             now = place.state()
             if seen.before == seen.after == NOTHING:
                 raise ToolFailed(Category.NOT_FOUND, f"there is no {place.shown}")
@@ -91,7 +91,7 @@ class ContentChange:
         """Change the file from the state after back to the state before."""
         seen = captured(call, Captured)
         try:
-            with self.root.place(seen.path, writing=True) as place:
+            with self.root.place(seen.path, writing=True) as place, place.alone():
                 place.discard(part_name(call))
                 self._restore(place, seen, call)
         except ToolFailed as error:
@@ -103,7 +103,7 @@ class ContentChange:
         if now == seen.before:
             return
         if now != seen.after:
-            raise _changed(place, "it was not undone; check the file, then record the compensation")
+            raise self._not_undone(place, seen)
         match seen.what:
             case EntryKind.NOTHING:
                 place.remove()
@@ -113,6 +113,14 @@ class ContentChange:
                 content = self._from_before(place, seen, call)
                 is_new = now.what is EntryKind.NOTHING
                 place.write(content, mode=seen.mode, part=part_name(call), is_new=is_new)
+
+    def _not_undone(self, place: GuardedPath, seen: Captured) -> ToolFailed:
+        """Why an undo can't be made now: it may be, once what was appended after it is undone."""
+        failed = _changed(place, "it was not undone; check the file, then record the compensation")
+        if self.keeps or place.what() is not EntryKind.FILE:
+            return failed
+        start = place.read(bytes_max=FILE_BYTES_MAX)[: seen.after.bytes]
+        return ToolFailed(Category.TRANSIENT, failed.message) if file_state(start) == seen.after else failed
 
     def _from_before(self, place: GuardedPath, seen: Captured, call: ToolCall) -> bytes:
         if seen.kept:

@@ -8,7 +8,9 @@ import errno
 import hashlib
 import os
 import sys
-from contextlib import suppress
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final, assert_never
 
@@ -19,7 +21,14 @@ from handrail.engine.tool import ToolFailed
 from handrail.foundation.open_flags import BINARY, NO_FOLLOW
 from handrail.foundation.rooted import Blocked, BlockReason, EntryKind, FolderEntry, kind_of
 
+if sys.platform == "win32":
+    fcntl = None
+else:
+    import fcntl
+
 BLOCK_BYTES: Final = 1_000_000
+ALONE_S: Final = 5.0
+LOCK_RETRY_S: Final = 0.002
 NO_LINKS: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 
 
@@ -80,6 +89,20 @@ class GuardedPath:
                 return State(what=EntryKind.FILE, bytes=size, sha256=digest.hexdigest())
             case what:
                 return State(what=what)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other processes of handrail from changing anything in the folder: between a look and a change, another
+        change would be lost. ToolFailed if one of them does so for long."""
+        if fcntl is None or self.handle is None:
+            yield
+            return
+        deadline_s = time.monotonic() + ALONE_S
+        while not _locked(self.handle):
+            if time.monotonic() >= deadline_s:
+                raise ToolFailed(Category.TRANSIENT, f"another process has locked the folder of {self.shown}")
+            time.sleep(LOCK_RETRY_S)
+        yield  # closing the folder releases it
 
     def read(self, *, bytes_max: int) -> bytes:
         """The content of a file of at most that size."""
@@ -183,6 +206,17 @@ class GuardedPath:
     def _rename(self, name: str, target: GuardedPath) -> None:
         source_name, target_name = self.entry.spelled(name), target.entry.spelled(target.name)
         os.rename(source_name, target_name, src_dir_fd=self.handle, dst_dir_fd=target.handle)
+
+
+def _locked(folder: int) -> bool:
+    """Whether the lock on a folder could be had."""
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # some file systems have no locks
+        return True
+    return True
 
 
 def _set_mode(file: int, mode: int | None) -> None:

@@ -20,6 +20,7 @@ from msgspec.structs import asdict, replace
 
 from handrail.domain.definition.model import Effect
 from handrail.domain.errors import Invalid
+from handrail.domain.fleet.label import LABEL_PATTERN, LABELS_MAX
 from handrail.domain.language.shape import ANY, Shape
 from handrail.domain.language.template import template_errors
 from handrail.domain.secrets.secret_reference import names_value, references_in, visible_words
@@ -76,6 +77,8 @@ class ToolRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     concurrency: Annotated[int, Meta(ge=1, le=10_000)] | None = None
     rate: Annotated[str, Meta(pattern=RATE_PATTERN)] | None = None
     retry: RetryChoice | None = None
+    runs_on: Annotated[tuple[Annotated[str, Meta(pattern=LABEL_PATTERN)], ...], Meta(max_length=LABELS_MAX)] = ()
+    """Which labels a node needs to call it."""
     undo: UndoRule | None = None
 
 
@@ -137,6 +140,7 @@ HINTS: Final[Mapping[str, str]] = {
     "start_timeout": 'write a duration like "20s" or "1m"',
     "concurrency": "write a whole number from 1",
     "rate": 'write a rate like "10/s" or "100/m"',
+    "runs_on": 'write labels of nodes: ["gpu"]',
     "retry": 'write {"attempts": 3, "first": "1s"}',
     "effect": f"write one of {', '.join(Effect)}",
     "idempotent": "write true or false",

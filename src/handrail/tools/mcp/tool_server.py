@@ -160,6 +160,7 @@ class ToolServer:
             rate=rule.rate,
             server=self.name,
             shared=CallLimits(name=self.name, concurrency=all_.concurrency, rate=all_.rate) if is_limited else None,
+            runs_on=tuple(sorted({*rule.runs_on, *all_.runs_on})),
             undo=f"{self.name}.{rule.undo.tool}" if rule.undo else "",
             undo_idempotent=self._is_undo_idempotent(tool),
         )

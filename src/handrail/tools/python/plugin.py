@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
 
+from handrail.foundation.strangers_code import StrangersFailure, strangers
 from handrail.tools.python.function_tool import FunctionTool
 from handrail.tools.python.python_tool import built, error_line
 from handrail.tools.sdk import PythonTool
@@ -52,9 +53,9 @@ def discover(reserved: Collection[str]) -> Plugins:
 def _loaded(point: EntryPoint) -> tuple[Mapping[str, FunctionTool], str]:
     """The tools of an entry point, or why it can't be used."""
     try:
-        return {one.spec.name: built(one) for one in _offered(point.load())}, ""
-    except (Exception, SystemExit) as error:  # a package's code: its failure must not stop handrail
-        return {}, error_line(error)
+        return strangers(lambda: {one.spec.name: built(one) for one in _offered(point.load())}), ""
+    except StrangersFailure as failed:
+        return {}, error_line(failed.error)
 
 
 def _offered(value: Any) -> Iterator[PythonTool]:

@@ -67,9 +67,9 @@ def _handler(function: Function, signature: CallSignature, *, instant: bool, cap
             named[signature.context] = _context(call, is_threaded=not _is_inline(function, instant=instant))
         try:
             found = await _called(function, named, instant=instant)
-        except ToolFailed:
+        except (ToolFailed, KeyboardInterrupt, asyncio.CancelledError, GeneratorExit):
             raise
-        except Exception as error:  # an author's code: whatever it raises fails the call, not handrail
+        except BaseException as error:  # an author's code: whatever it raises fails the call, not handrail
             raise ToolFailed(category_of(error), error_line(error)) from error
         return _output(call.tool, found)
 
@@ -99,7 +99,7 @@ def _pass_on(loop: asyncio.AbstractEventLoop, progress: Progress, words: str) ->
     loop.call_soon_threadsafe(progress, words)
 
 
-def category_of(error: Exception) -> Category:
+def category_of(error: BaseException) -> Category:
     """The failure category of an author's exception."""
     return next((category for kind, category in CATEGORIES.items() if isinstance(error, kind)), Category.TOOL_ERROR)
 

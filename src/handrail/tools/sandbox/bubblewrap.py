@@ -36,9 +36,11 @@ from handrail.tools.sandbox.output_report import OutputReport
 from handrail.tools.sandbox.overlay import FAILED, START, NoOverlay, Overlays, overlays_of
 from handrail.tools.sandbox.process_limit import TaskLimit, limit_tasks
 from handrail.tools.sandbox.project_copy import project_copy, scratch_folder
+from handrail.tools.sandbox.replaced_files import replacing
+from handrail.tools.sandbox.shown_sockets import LISTENING, sockets_in
 from handrail.tools.sandbox.syscall_filter import MACHINES, filter_program
 from handrail.tools.sandbox.throw_away import ViewKind, way_here
-from handrail.tools.sandbox.wanted_files import read_wanted
+from handrail.tools.sandbox.wanted_files import with_wanted
 
 NAMESPACES: Final = (
     *("--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop", "ALL"),
@@ -64,8 +66,7 @@ def _silent(_words: str) -> None:
 class Bubblewrap:
     """A sandbox around the commands of one project."""
 
-    is_throw_away = True
-    """Whether a command works on a view of the project that is dropped: a rule may change files in it."""
+    caveat = ""
 
     def __init__(
         self,
@@ -89,6 +90,7 @@ class Bubblewrap:
         program = self._program()
         if job.kept:
             return await self._run(program, job, progress, _FolderSources())
+        job = replacing(job)
         way = self._way or await self._way_here(program)
         if way is not ViewKind.COPY:
             try:
@@ -110,11 +112,12 @@ class Bubblewrap:
     async def _run_in_copy(self, program: str, job: Job, progress: Progress) -> Ran:
         root = self._view.root.resolve()
         require_own_project(root)
+        covered = await asyncio.to_thread(sockets_in, [LISTENING, *self._view.readable(job)])
         async with project_copy(root, private=self._view.hidden()) as copy:
-            return await self._run(program, job, progress, _FolderSources({root: str(copy)}))
+            return await self._run(program, job, progress, _FolderSources({root: str(copy)}, covered=covered))
 
     async def _run(self, program: str, job: Job, progress: Progress, origin: _FolderSources) -> Ran:
-        options = [*NAMESPACES, *self._view.options(job, origin.sources), *environment_options(job)]
+        options = [*NAMESPACES, *self._view.options(job, origin.sources, origin.covered), *environment_options(job)]
         if job.bounds.network:
             options.append("--share-net")
         if any("\0" in word for word in (*options, *job.argv)):  # NUL separates options, so it could add some
@@ -124,10 +127,11 @@ class Bubblewrap:
             sandbox = await _start_sandbox(program, options, job, handles, origin)
             ran = await _supervise(sandbox, job, progress)
             view = sandbox.view or Path(origin.sources.get(self._root.resolve(), self._root))
-            files = await asyncio.to_thread(read_wanted, view, job.wanted) if job.wanted else {}
+            if job.wanted:
+                ran = await asyncio.to_thread(with_wanted, ran, view, job.wanted)
         took_ms = round((asyncio.get_running_loop().time() - started_s) * 1_000)
         _require_started(ran, job)
-        return msgspec.structs.replace(ran, took_ms=took_ms, files=files)
+        return msgspec.structs.replace(ran, took_ms=took_ms)
 
     async def trial(self) -> str:
         """Try to escape from the sandbox, once per process; empty if nothing could."""
@@ -167,6 +171,8 @@ class _FolderSources:
 
     sources: Mapping[Path, str] = field(default_factory=dict)
     """By folder: what is shown there instead of itself."""
+    covered: Sequence[Path] = ()
+    """Sockets in folders that are shown as they are."""
     overlaid: str = ""
     """Which of these is the project, if overlays are made first."""
     plan: bytes = b""
@@ -175,7 +181,8 @@ class _FolderSources:
 
 def _overlaid(overlays: Overlays, job: Job) -> _FolderSources:
     sources = overlays.sources()
-    return _FolderSources(sources, sources[overlays.changeable[0]], overlays.plan(job.bounds.memory_bytes))
+    project = sources[overlays.changeable[0]]
+    return _FolderSources(sources, overlaid=project, plan=overlays.plan(job.bounds.memory_bytes))
 
 
 @dataclass

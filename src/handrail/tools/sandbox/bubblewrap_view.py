@@ -22,7 +22,8 @@ from handrail.tools.sandbox.shown_places import ShownPlaces, Surroundings, shown
 SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store")
 NEEDED: Final = (
     *("alternatives", "ca-certificates", "crypto-policies", "debian_version", "fonts", "group", "host.conf", "hosts"),
-    *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "mime.types", "nsswitch.conf", "os-release", "passwd"),
+    *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "maven/logging", "maven/m2.conf"),
+    *("mime.types", "nsswitch.conf", "os-release", "passwd"),
     *("pki/ca-trust", "pki/tls/certs", "protocols", "services", "ssl/certs", "ssl/openssl.cnf", "terminfo"),
 )
 """Files of /etc that programs need: no keys, no passwords, no settings of services."""
@@ -46,10 +47,11 @@ class SandboxView:
     read: Sequence[Path] = ()
     """More folders that a command may read."""
 
-    def options(self, job: Job, sources: Mapping[Path, str] = NO_SOURCES) -> list[str]:
+    def options(self, job: Job, sources: Mapping[Path, str] = NO_SOURCES, covered: Sequence[Path] = ()) -> list[str]:
         """The options for the file system of a job; ToolFailed if that can't be done safely.
 
-        `sources` says for some folders what is shown there instead of themselves."""
+        `sources` says for some folders what is shown there instead of themselves; `covered` are files that are shown
+        empty."""
         root = self.root.resolve()
         require_own_project(root)
         system = [Path(name) for name in SYSTEM if Path(name).is_dir()]
@@ -66,8 +68,9 @@ class SandboxView:
             *_empty(homes),
             *_each("--ro-bind", read, sources),
             *_each("--ro-bind", shown.files),
+            *_covered(covered),
             *_empty([*beside, *shown.covered_folders]),
-            *(word for file in shown.covered_files for word in ("--ro-bind", "/dev/null", str(file))),
+            *_covered(shown.covered_files),
             *(word for link, target in shown.links for word in ("--symlink", str(target), str(link))),
             *_project(root, inside, job, sources),
             # /proc too: bubblewrap covers the kernel's settings only if their folder is writable, which it never is.
@@ -195,6 +198,11 @@ def _room(folder: str, size: int) -> Iterator[str]:
 def _empty(folders: Iterable[Path]) -> Iterator[str]:
     for folder in folders:
         yield from _room(str(folder), EMPTY_BYTES)
+
+
+def _covered(files: Iterable[Path]) -> Iterator[str]:
+    for file in files:
+        yield from ("--ro-bind", "/dev/null", str(file))
 
 
 def _closed(folders: Iterable[Path]) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """Overlays: a command sees the project's files and may change them, and the changes are gone when it ends.
 
 The kernel's overlay file system keeps what is written in a folder in memory that only the sandbox has, so that even a
-killed handrail leaves nothing behind. A socket seen through an overlay refuses every connection. bubblewrap 0.8 can't
+killed handrail leaves nothing behind. A socket seen through an overlay refuses every connection; one in a folder that
+can have no overlay is covered. bubblewrap 0.8 can't
 make overlays, so a small program (START) makes them in namespaces of its own and then becomes bubblewrap.
 Which way is used on this machine is decided in throw_away.py."""
 
@@ -18,6 +19,9 @@ from typing import Final
 
 import msgspec
 
+from handrail.tools.sandbox.shown_sockets import ENTRIES_MAX as LOOKS_MAX
+from handrail.tools.sandbox.shown_sockets import LISTENING
+
 PLACE: Final = "/sys"
 """Where the overlays are mounted, in the namespace of the starting program: no command sees or needs it."""
 FAILED: Final = "handrail-overlay: "
@@ -25,10 +29,8 @@ FAILED: Final = "handrail-overlay: "
 ENTRIES_MAX: Final = 1_000
 FILES_MAX: Final = 1_000_000
 MOUNTS: Final = Path("/proc/self/mountinfo")
-SYSTEM: Final = Path("/opt")
-"""A folder of the system in which programs are known to have sockets."""
 START: Final = r"""
-import ctypes, json, os, signal, sys
+import ctypes, json, os, signal, stat, sys
 NEW_MOUNTS, NEW_USERS, PRIVATE, RECURSIVE, BIND, NO_SUID_NO_DEVICES = 0x20000, 0x10000000, 0x40000, 0x4000, 0x1000, 6
 libc = ctypes.CDLL(None, use_errno=True)
 def end(words):
@@ -71,6 +73,16 @@ def readable(path, own):
     data = "lowerdir=%s:%s%s" % (held(path), held("PLACE/empty"), more)
     if not mount("overlay", own, "overlay", NO_SUID_NO_DEVICES, data):
         require(mount(path, own, None, BIND | RECURSIVE), "no view of " + path)
+        cover_sockets(own)
+def cover_sockets(own):
+    left = plan["looks_max"]
+    for above, _, names in os.walk(own):
+        left -= len(names)
+        if left < 0:
+            end("too many files to look for sockets")
+        for path in [above + "/" + name for name in names]:
+            if stat.S_ISSOCK(os.lstat(path).st_mode):
+                require(mount("/dev/null", path, None, BIND), "no cover of " + path)
 with open(int(sys.argv[1])) as file:
     plan = json.load(file)
 mask = os.umask(0o022)
@@ -110,6 +122,7 @@ class _Plan(msgspec.Struct, frozen=True):
     as_user: bool
     parent: int
     files_max: int = FILES_MAX
+    looks_max: int = LOOKS_MAX
 
 
 @dataclass(frozen=True)
@@ -145,7 +158,7 @@ def overlays_of(root: Path, read: Sequence[Path], *, scratch: str = "", as_user:
         # The kernel can't copy it: its group does not exist in the namespace.
         raise NoOverlay(f"{name} belongs to another group than new files")
     inner = [path for path in mounted_in(root) if path.is_dir()]
-    more = [SYSTEM] if SYSTEM.is_dir() and not SYSTEM.is_symlink() else []
+    more = [LISTENING] if LISTENING.is_dir() and not LISTENING.is_symlink() else []
     readable = tuple(dict.fromkeys((*more, *read)))
     return Overlays((root, *inner), readable, scratch=scratch, as_user=as_user)
 

@@ -3,7 +3,8 @@
 Nothing is hidden or forbidden: a command may do whatever the user of handrail may do. But there are limits: time,
 output, the kernel's limits on memory and files where they exist, a temporary folder that is removed, and an environment
 without secrets; and its whole process group is killed at the end. A process that leaves the group on purpose survives:
-only a sandbox can prevent that."""
+only a sandbox can prevent that. Commands work in the project itself, except those that need another state of it: they
+get a copy (working_copy.py)."""
 
 from __future__ import annotations
 
@@ -14,17 +15,20 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
-
-from msgspec.structs import replace
 
 from handrail.domain.definition.model import Category
 from handrail.engine.sandbox import Bounds, Job, Ran, Stopped
 from handrail.engine.tool import Progress, ToolFailed, silent
 from handrail.tools.sandbox.output_report import OutputReport
-from handrail.tools.sandbox.wanted_files import read_wanted
+from handrail.tools.sandbox.project_copy import project_copy
+from handrail.tools.sandbox.replaced_files import write_replaced
+from handrail.tools.sandbox.wanted_files import with_wanted
+from handrail.tools.sandbox.working_copy import WorkingCopy, as_in_project, at_copy
 
 KEPT: Final = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SYSTEMROOT", "TZ", "USER", "USERPROFILE")
 """The variables of our own environment that a command gets: no secrets."""
@@ -32,6 +36,10 @@ CPU_SLACK_S: Final = 5
 HANDLES_MAX: Final = 4_096
 LINGER_S: Final = 5.0
 """How long output may stay open after the end: a process that left the group may hold it."""
+CAVEAT: Final = (
+    "commands ran without a sandbox: they could read and change all that the user of handrail can; "
+    "another state of the project is a copy of its files"
+)
 POSIX: Final = os.name == "posix"
 OUT, ERR = 1, 2
 
@@ -129,8 +137,12 @@ class _Run(asyncio.SubprocessProtocol):
 class Unconfined:
     """Runs the commands of one project with limits, but without isolation."""
 
-    def __init__(self, root: Path) -> None:
+    caveat = CAVEAT
+
+    def __init__(self, root: Path, *, private: Sequence[Path] = ()) -> None:
+        """`private` are folders that are left out of copies of the project."""
         self._root = root
+        self._private = private
 
     async def trial(self) -> str:
         """Nothing to try: a person has allowed commands without a sandbox."""
@@ -139,17 +151,26 @@ class Unconfined:
     async def run(self, job: Job, *, progress: Progress = silent) -> Ran:
         """Run a command until it ends or exceeds a limit; none of its process group is alive afterwards."""
         root = self._root.resolve()
-        folder = root / job.cwd
-        if not folder.is_dir() or not folder.resolve().is_relative_to(root):
-            message = f"there is no folder {job.cwd or '.'} in the project to start in; create it first"
-            raise ToolFailed(Category.NOT_FOUND, message)
-        # Not TemporaryDirectory: a process that is left may still write there, which would make its removal fail.
-        temporary = await asyncio.to_thread(tempfile.mkdtemp, prefix="handrail-")
-        try:
-            ran = await _ran(job, folder, temporary, progress)
-            return replace(ran, files=await asyncio.to_thread(read_wanted, root, job.wanted)) if job.wanted else ran
-        finally:
-            await asyncio.to_thread(shutil.rmtree, temporary, ignore_errors=True)
+        if not job.apart:
+            return await _ran_at(root, job, progress)
+        private = [folder.resolve() for folder in self._private]
+        async with project_copy(root, private=private, rules=partial(WorkingCopy, root)) as copy:
+            await asyncio.to_thread(write_replaced, copy, job.replaced)
+            return as_in_project(await _ran_at(copy, at_copy(job, root, copy), progress), root, copy)
+
+
+async def _ran_at(root: Path, job: Job, progress: Progress) -> Ran:
+    folder = root / job.cwd
+    if not folder.is_dir() or not folder.resolve().is_relative_to(root):
+        message = f"there is no folder {job.cwd or '.'} in the project to start in; create it first"
+        raise ToolFailed(Category.NOT_FOUND, message)
+    # Not TemporaryDirectory: a process that is left may still write there, which would make its removal fail.
+    temporary = await asyncio.to_thread(tempfile.mkdtemp, prefix="handrail-")
+    try:
+        ran = await _ran(job, folder, temporary, progress)
+        return await asyncio.to_thread(with_wanted, ran, root, job.wanted) if job.wanted else ran
+    finally:
+        await asyncio.to_thread(shutil.rmtree, temporary, ignore_errors=True)
 
 
 async def _ran(job: Job, folder: Path, temporary: str, progress: Progress) -> Ran:

@@ -5,20 +5,34 @@ The command may be hostile: only plain files are read, within a limit, and no li
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from handrail.engine.sandbox import WANTED_BYTES_MAX
+from msgspec.structs import replace
+
+from handrail.engine.sandbox import WANTED_BYTES_MAX, Ran
 from handrail.foundation.rooted import Blocked, entered
 
 
-def read_wanted(view: Path, names: Sequence[str]) -> Mapping[str, bytes]:
-    """Those of these files that can be read, by name."""
-    found = {name: _content(view, name) for name in names}
-    return {name: content for name, content in found.items() if content is not None}
+class WantedFile(NamedTuple):
+    """A file that a command left, or did not touch."""
+
+    content: bytes
+    written_ns: int
 
 
-def _content(view: Path, name: str) -> bytes | None:
+def with_wanted(ran: Ran, view: Path, names: Sequence[str]) -> Ran:
+    """The result of a command, with those of these files that can be read in its view."""
+    found = {name: file for name in names if (file := _read(view, name)) is not None}
+    return replace(
+        ran,
+        files={name: file.content for name, file in found.items()},
+        written_ns={name: file.written_ns for name, file in found.items()},
+    )
+
+
+def _read(view: Path, name: str) -> WantedFile | None:
     parts = [part for part in name.split("/") if part not in {"", "."}]
     try:
         with entered(view, parts) as entry:
@@ -27,4 +41,5 @@ def _content(view: Path, name: str) -> bytes | None:
         return None
     with os.fdopen(handle, "rb") as file:
         content = file.read(WANTED_BYTES_MAX + 1)
-    return content if len(content) <= WANTED_BYTES_MAX else None
+        written_ns = os.fstat(file.fileno()).st_mtime_ns
+    return WantedFile(content, written_ns) if len(content) <= WANTED_BYTES_MAX else None

@@ -16,7 +16,8 @@ import msgspec
 
 from handrail.domain.definition.effect import READING_METHODS
 from handrail.domain.definition.model import Category, Effect
-from handrail.engine.clock import Clock, system_clock
+from handrail.engine.clock import system_clock
+from handrail.engine.passed_in import Clock
 from handrail.engine.tool import ToolCall, ToolFailed, ToolSpec
 from handrail.tools.arguments import closed
 from handrail.tools.configuration import NONE_WITHHELD, WithheldHosts

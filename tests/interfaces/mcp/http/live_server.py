@@ -21,7 +21,7 @@ from handrail.interfaces.web.listen_address import listen_on, resolve_address
 from handrail.interfaces.web.site import WebSite
 from handrail.interfaces.web.uvicorn_runner import run
 
-PATIENCE_S = 10.0
+PATIENCE_S = 30.0
 TOKEN = "t" * 43
 VERSION = "2025-11-25"
 ACCEPT = {"accept": "application/json, text/event-stream"}

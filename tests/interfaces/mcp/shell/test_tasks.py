@@ -13,7 +13,9 @@ from mcp.client.extension import ClaimContext, ResultClaim
 from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter
 
+from handrail.assembly.secrets import secrets_of
 from handrail.domain.run.command import SetVars
+from handrail.engine.known_secrets import LOOK_EVERY_S
 from handrail.interfaces.mcp.surface.runs.run_tasks import RunTasks
 from interfaces.mcp.surface.agent import MODERN, Agent, Place, read, until, write
 
@@ -100,6 +102,17 @@ async def test_a_waiting_call_is_answered_with_a_task_whose_id_is_the_run(place:
         assert ended["result"]["structuredContent"]["run"] == task
         assert ended["createdAt"] <= ended["lastUpdatedAt"]
         assert (await agent.call("status", run=task))["status"] == "completed"
+
+
+async def test_a_question_of_a_task_shows_no_secret_that_was_stored_since(place: Place) -> None:
+    place.home_config('secrets_in = "file"\n')
+    async with place.agent(mode=MODERN, extensions=[Tasks()], elicitation_callback=silent) as agent:
+        task = await started(agent, {"name": "Ask", "steps": [{"id": "go", "approve": "Use zQ7-Xk_92aB3?"}]})
+        assert "zQ7-Xk_92aB3" in str(await reached(agent, task, "input_required"))
+        secrets_of(place.settings()).keep("TOKEN", "zQ7-Xk_92aB3", ["*"])
+        await asyncio.sleep(2 * LOOK_EVERY_S)
+        asked = str(await ask(agent, "tasks/get", task))
+        assert ("zQ7-Xk_92aB3" in asked, "Use [redacted]?" in asked) == (False, True)
 
 
 async def test_without_the_extension_the_answer_is_plain(place: Place) -> None:

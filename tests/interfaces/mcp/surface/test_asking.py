@@ -91,6 +91,23 @@ async def test_the_user_is_asked_and_their_yes_counts(place: Place, mode: str) -
         assert event["data"]["channel"] == "elicitation:claude"
 
 
+@pytest.mark.parametrize(("length", "is_asked"), [(4_000, True), (21_000, False)])
+async def test_the_user_is_asked_only_where_everything_can_be_shown(place: Place, length: int, is_asked: bool) -> None:
+    person = yes(reason="looks good")
+    write = {"tool": "file.write", "args": {"path": "a.txt", "text": f"{'x' * length} its end"}}
+    plan = {"id": "long", "steps": [{"id": "go", "approve": "Go?"}, {"id": "w", **write}]}
+    async with place.agent(elicitation_callback=person) as agent:
+        run = (await agent.call("execute_plan", definition=plan, wait="10s"))["run"]
+        approve = {"run": run, "action": "approve", "step": "go", "reason": "fine"}
+        if is_asked:
+            await agent.call("control", **approve)
+            await agent.until(run, "completed")
+            assert "its end" in person.asked[0]
+        else:
+            refused = await agent.refused("control", "forbidden", **approve)
+            assert (f"handrail approve {run}" in refused["hint"], person.asked) == (True, [])
+
+
 @pytest.mark.parametrize("mode", ERAS)
 @pytest.mark.parametrize("person", [Person("accept", {"answer": "reject", "reason": "not yet"}), Person("decline")])
 async def test_the_user_can_say_no_whatever_the_agent_asked_for(place: Place, mode: str, person: Person) -> None:

@@ -1,4 +1,4 @@
-"""A configuration file that changes while a server runs: every answer says that a restart is needed."""
+"""A configuration file that changes while a server runs: an agent is told once that a restart is needed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def place(tmp_path: Path) -> Place:
 
 
 @pytest.mark.parametrize("name", ["config.toml", "tools.json"])
-async def test_every_answer_says_restart_once_a_file_has_changed(place: Place, name: str) -> None:
+async def test_an_agent_is_told_once_for_each_change_of_a_file(place: Place, name: str) -> None:
     for folder in (place.home, place.project / ".handrail"):
         async with place.agent() as agent:
             assert "restart" not in await agent.call("status")
@@ -24,9 +24,11 @@ async def test_every_answer_says_restart_once_a_file_has_changed(place: Place, n
             (folder / name).write_text('{"mcpServers": {}}' if name == "tools.json" else "checks = 'plain'\n")
             note = (await agent.call("status"))["restart"]
             assert str(folder / name) in note
-            assert note in await agent.said("workflow_list")
+            assert "restart" not in await agent.said("workflow_list")
             refused = await agent.refused("status", "not_found", run="run_nothere")
-            assert "restart: " in refused["hint"]
+            assert "restart" not in refused["hint"], "the file has nothing to do with it"
+            (folder / name).write_text("{}" if name == "tools.json" else "")
+            assert note in await agent.said("workflow_list"), "it changed again"
         (folder / name).unlink()
         async with place.agent() as agent:
             assert "restart" not in await agent.call("status")
@@ -41,3 +43,14 @@ async def test_a_decision_about_trust_that_the_agent_waits_for_needs_a_restart_t
         assert "trust.json" in (await agent.call("status"))["restart"]
     async with place.agent() as agent:
         assert "restart" not in await agent.call("status")
+
+
+async def test_a_refusal_by_a_setting_says_that_the_setting_may_have_changed(place: Place) -> None:
+    place.workflow({"id": "w", "steps": [{"id": "ask", "approve": "Sure?"}]})
+    async with place.agent() as agent:
+        run = (await agent.call("execute_plan", workflow="w", wait="5s"))["run"]
+        place.home_config("agents_may_approve = true\n")
+        await agent.call("status")
+        for _ in range(2):
+            refused = await agent.refused("control", "forbidden", run=run, action="approve", reason="me")
+            assert "config.toml has changed" in refused["hint"]

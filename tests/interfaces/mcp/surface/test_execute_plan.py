@@ -189,6 +189,16 @@ async def test_the_same_key_with_the_same_body_is_the_same_run(place: Place) -> 
         second = await agent.call("execute_plan", **arguments)
         assert (second["run"], second["repeated"]) == (first["run"], True)
         assert place.kinds(first["run"]).count("step_completed") == 1
+        assert "repeated: " in await agent.said("execute_plan", **arguments), "also for a client that shows only text"
+
+
+async def test_a_start_that_needs_a_tool_that_is_off_says_so(place: Place) -> None:
+    command = {"id": "p", "steps": [{"id": "a", "tool": "shell.run", "args": {"argv": ["ls"]}}]}
+    async with place.agent() as agent:
+        assert "minor steps[0].tool: shell.run is off here" in await agent.said("save_plan", plan=command)
+        (warning,) = (await agent.call("execute_plan", plan="p"))["warnings"]
+        assert warning.startswith("shell.run is off here")
+        assert f"warning: {warning}" in await agent.said("execute_plan", plan="p")
 
 
 async def test_the_same_key_with_another_body_is_a_conflict(place: Place) -> None:

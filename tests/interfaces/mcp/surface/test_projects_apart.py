@@ -114,6 +114,8 @@ async def test_another_projects_run_can_be_read_and_the_answer_names_its_project
         seen = await site.call("status", run=run, detail="full")
         assert {key: seen["project"][key] for key in named} == named
         assert "project shop" in await site.said("status", run=run)
+        asked = [one["command"] for one in seen["waiting_for"] if one["kind"] == "approval"]
+        assert asked == [f"handrail --project {named['folder']} approve {run} go"]
         found = await site.call("query_ledger", run=run)
         assert (found["project"]["name"], found["events"][0]["kind"]) == ("shop", "run_started")
         assert "project shop" in await site.said("query_ledger", run=run)
@@ -122,6 +124,15 @@ async def test_another_projects_run_can_be_read_and_the_answer_names_its_project
         for uri in (f"handrail://runs/{run}", f"handrail://runs/{run}/journal"):
             assert '"name":"shop"' in (await site.client.read_resource(uri)).contents[0].text  # type: ignore[union-attr]
             assert '"name":"shop"' not in (await shop.client.read_resource(uri)).contents[0].text  # type: ignore[union-attr]
+
+
+async def test_what_would_be_refused_is_no_option(two: TwoPlaces) -> None:
+    failing = {"name": "Fails", "steps": [{"id": "read", "tool": "file.read", "args": {"path": "missing.txt"}}]}
+    async with two.agents() as (shop, site, _):
+        run = str((await shop.call("execute_plan", definition=failing, wait="10s"))["run"])
+        assert (await shop.call("status", run=run))["failure"]["options"]
+        seen = await site.call("status", run=run)
+        assert (seen["failure"]["step"], "options" in seen["failure"]) == ("read", False)
 
 
 async def test_lists_show_the_agents_own_project(two: TwoPlaces) -> None:

@@ -308,7 +308,7 @@ async def test_the_texts_of_recorded_steps_stay_visible_and_a_failed_one_shows_i
         (option,) = seen["failure"]["options"]
         assert option["next"]["tool"] == "record_action"
         said = await agent.said("status", run=run)
-        assert "failed: step-2 (tool_error): it broke" in said
+        assert "failed: step-2: it broke" in said
         assert "waits for an agent on step-2: mend it" in said
         await agent.call(option["next"]["tool"], **option["next"]["arguments"])
         assert (await agent.call("status", run=run))["status"] == "completed"

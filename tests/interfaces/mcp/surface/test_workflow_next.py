@@ -75,6 +75,18 @@ async def test_a_start_answers_with_the_first_step_as_the_contract_shows(place: 
         }
 
 
+async def test_a_step_is_recorded_as_given_out_when_it_is_and_only_the_first_time(place: Place) -> None:
+    place.workflow(prompts("first", "second"))
+    async with place.agent() as agent:
+        run = (await agent.call("workflow_next", workflow="w"))["run"]
+        assert place.kinds(run).count("step_handed_out") == 1, "before the agent has done anything"
+        again = await agent.call("workflow_next", run=run)
+        assert int(again["receipt"].partition(":")[0]) == place.events(run)
+        assert place.kinds(run).count("step_handed_out") == 1, "asking again writes nothing"
+        await agent.call("workflow_next", run=run, step="first", output="x")
+        assert place.kinds(run)[-2:] == ["step_completed", "step_handed_out"]
+
+
 async def test_the_text_of_an_answer_has_everything_needed_to_do_the_step(place: Place) -> None:
     place.workflow(TWO)
     async with place.agent() as agent:
@@ -147,8 +159,18 @@ async def test_a_step_that_is_not_ready_is_refused_and_the_next_call_is_named(pl
         run = (await agent.call("workflow_next", workflow="w"))["run"]
         refused = await agent.refused("workflow_next", "conflict", run=run, step="b", output=1)
         assert refused["message"] == "step 'b' is not ready: it waits for 'a'"
+        assert refused["hint"] == "open now: 'a'; do that first"
         repaired = await agent.call(refused["next"]["tool"], **refused["next"]["arguments"])
         assert repaired["step"]["id"] == "a"
+
+
+async def test_skipped_steps_are_counted_apart_in_the_words_that_the_command_line_has(place: Place) -> None:
+    place.workflow(prompts("a", "b", "c"))
+    async with place.agent() as agent:
+        run = (await agent.call("workflow_next", workflow="w"))["run"]
+        await agent.call("workflow_next", run=run, step="a", outcome="skipped", note="not needed")
+        said = await agent.said("workflow_next", run=run, step="b", output=1)
+    assert said.startswith(f"{run} waiting, 1 of 3 steps done, 1 skipped · accepted")
 
 
 async def test_a_step_that_does_not_exist_is_not_found_with_the_nearest_names(place: Place) -> None:
@@ -168,6 +190,8 @@ async def test_a_step_that_the_user_must_confirm_is_not_done_without_confirmatio
         refused = await agent.call("workflow_next", run=started["run"], step="a", output="out")
         assert refused["accepted"] is False
         assert refused["findings"][0]["where"] == "confirmed"
+        said = await agent.said("workflow_next", run=started["run"], step="a", output="out")
+        assert "NOT accepted (not confirmed yet: no try)" in said
         assert {"kind": "confirmation", "step": "a"} in refused["waiting_for"]
         assert place.events() == events
         ended = await agent.call("workflow_next", run=started["run"], step="a", output="out", confirmed=True)
@@ -387,16 +411,18 @@ async def test_the_prompt_of_a_loop_names_the_round(place: Place) -> None:
 
 
 async def test_a_submission_for_a_paused_run_says_what_is_legal(place: Place) -> None:
-    place.workflow(prompts("a"))
+    place.workflow(prompts("a", "b", after=[]))
     async with place.agent() as agent:
         run = (await agent.call("workflow_next", workflow="w"))["run"]
         await agent.call("control", run=run, action="pause", reason="lunch")
         paused = await agent.call("workflow_next", run=run)
         assert (paused["status"], paused.get("reason")) == ("paused", "lunch")
-        refused = await agent.refused("workflow_next", "conflict", run=run, step="a", output=1)
+        refused = await agent.refused("workflow_next", "conflict", run=run, step="b", output=1)
         assert "paused" in refused["message"]
+        ended = await agent.call("workflow_next", run=run, step="a", output=1)
+        assert ended["accepted"], "it was given out before, so it may end"
         await agent.call("control", run=run, action="resume", reason="back")
-        assert (await agent.call("workflow_next", run=run, step="a", output=1))["status"] == "completed"
+        assert (await agent.call("workflow_next", run=run, step="b", output=1))["status"] == "completed"
 
 
 async def test_a_run_of_another_process_continues_here(place: Place) -> None:
@@ -522,3 +548,18 @@ async def test_what_a_person_is_asked_is_shown_whole_with_the_command_that_answe
         assert listed["waiting_for"][0]["command"] == f"handrail approve {run} ok"
         refused = await agent.refused("control", "forbidden", run=run, action="approve", step="ok", reason="r")
         assert f"`handrail approve {run} ok`" in refused["hint"]
+
+
+async def test_the_goal_of_a_run_is_its_required_input_goal_unless_another_was_given(place: Place) -> None:
+    asked = {"inputs": {"goal": {"type": "string", "minLength": 5}}, "clarify": ["Who uses it?"]}
+    place.workflow({**prompts("a"), **asked, "outputs": {"goal": "inputs.goal"}})
+    async with place.agent() as agent:
+        said = await agent.said("workflow_next", workflow="w", goal="Export as CSV")
+        assert "clarify, ask the user before the first step unless you know the answer: Who uses it?" in said
+        run = said.split()[0]
+        ended = await agent.call("workflow_next", run=run, step="a", output="out")
+        assert ended["outputs"] == {"goal": "Export as CSV"}
+        other = await agent.call("workflow_next", workflow="w", goal="Another", inputs={"goal": "Export as JSON"})
+        ended = await agent.call("workflow_next", run=other["run"], step="a", output="out")
+        assert ended["outputs"] == {"goal": "Export as JSON"}
+        await agent.refused("workflow_next", "invalid", workflow="w")

@@ -89,6 +89,11 @@ def a_test_that_can_not_run(hands: Hands) -> Any:
     return {"tests": [BLANK_NAME], "raises": ["ModuleNotFoundError"]}
 
 
+def a_test_of_nothing(hands: Hands) -> Any:
+    hands.work.append(TESTS, BLANK.replace('parse("a\\n1\\n\\n")', "[]"))
+    return {"tests": [BLANK_NAME]}
+
+
 def a_weakened_test(hands: Hands) -> Any:
     hands.work.edit(TESTS, 'assert parse("a\\n1\\n\\n") == [{"a": "1"}]', 'assert parse("a\\n1\\n\\n")')
     return {"commit": hands.work.commit("Fix it")}
@@ -116,6 +121,7 @@ LIES = (
         step="reproduce", name="no test", tell=lambda _: {"tests": [f"{TESTS}::test_it_works"]}, noticed_by="tests_fail"
     ),
     Lie(step="reproduce", name="a green test", tell=a_test_that_passes, noticed_by="tests_fail"),
+    Lie(step="reproduce", name="a test of nothing", tell=a_test_of_nothing, noticed_by="tests_fail"),
     Lie(step="reproduce", name="a broken test", tell=a_test_that_can_not_run, noticed_by="tests_fail"),
     Lie(
         step="cause",

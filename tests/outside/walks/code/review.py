@@ -27,6 +27,11 @@ def test_the_median_is_the_middle_value():
 """
 NAME = f"{TESTS}::test_the_median_is_the_middle_value"
 SCENARIO = "With an even number of values the larger one of the middle two is taken, not their mean: 1, 3 gives 3."
+REVIEWED = {
+    "intent": "Adds median(), which reports the middle value of a column.",
+    "risk": "medium",
+    "parts": [{"question": "Is it the median for every column?", "files": [1, 2]}],
+}
 
 
 def proposed(work: Workplace) -> None:
@@ -54,13 +59,8 @@ def broken(work: Workplace) -> None:
 def scope(hands: Hands) -> Any:
     hands.work.git("switch", "-q", "median")
     base = hands.work.git("merge-base", "main", "median")
-    return {
-        "intent": "Adds median(), which reports the middle value of a column.",
-        "merge_base": base,
-        "files": hands.work.git("diff", "--name-only", f"{base}...median").splitlines(),
-        "risk": "medium",
-        "parts": [{"question": "Is it the median for every column?", "files": [1, 2]}],
-    }
+    files = hands.work.git("diff", "--name-only", f"{base}...median").splitlines()
+    return {**REVIEWED, "merge_base": base, "files": files}
 
 
 def look(hands: Hands) -> Any:
@@ -92,6 +92,33 @@ def disprove(hands: Hands) -> Any:
 def review(_: Hands) -> Any:
     comment = {"file": SOURCE, "line": 31, "text": "1, 3 gives 3.00; take the mean of the middle two."}
     return {"summary": "Adds median(); it is wrong for an even number of values.", "comments": [comment]}
+
+
+def merged(work: Workplace) -> None:
+    """The change is on main already, as its last commit."""
+    work.append(SOURCE, MEDIAN)
+    work.write(TESTS, TEST)
+    work.commit("Report the median of a column")
+
+
+def scope_of_range(hands: Hands) -> Any:
+    assert "merge base with `main`" not in hands.prompt  # on main, that diff is empty
+    assert "range of commits" in hands.prompt
+    start = hands.work.git("rev-parse", "HEAD~1")
+    files = hands.work.git("diff", "--name-only", "HEAD~1..HEAD").splitlines()
+    return {**REVIEWED, "merge_base": start, "files": files}
+
+
+def unrefuted(hands: Hands) -> Any:
+    """It names no blocker, and leaves the one on record."""
+    assert SCENARIO in hands.prompt
+    return {"blockers": []}
+
+
+def review_of_all(hands: Hands) -> Any:
+    assert f"part 1.1 [blocker] {SOURCE}:" in hands.prompt
+    assert SCENARIO in hands.prompt
+    return review(hands)
 
 
 # --- the lies -------------------------------------------------------------------------------------------------
@@ -150,6 +177,12 @@ QUICK = Walk(
     lies=(
         Lie(step="run", name="green, although it is red", tell=lambda _: {"tests": "pass"}, noticed_by="tests_pass"),
     ),
+)
+RANGE = replace(
+    NORMAL,
+    prepared=merged,
+    inputs={"change": "HEAD~1..HEAD"},
+    steps={**NORMAL.steps, "scope": scope_of_range, "disprove": unrefuted, "review": review_of_all},
 )
 THOROUGH = replace(
     NORMAL,

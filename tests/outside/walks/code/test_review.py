@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from outside.walks.code.review import NORMAL, QUICK, THOROUGH
+from outside.walks.code.review import NORMAL, QUICK, RANGE, THOROUGH
 from outside.walks.walk import Walk, walked_honestly, walked_lying
 from outside.walks.workplace import Workplace
 
@@ -17,6 +17,12 @@ both = pytest.mark.parametrize("walk", [QUICK, NORMAL], ids=["quick", "normal"])
 async def test_a_change_is_reviewed_and_its_verdict_computed(tmp_path: Path, walk: Walk) -> None:
     walked = await walked_honestly(walk, Workplace(tmp_path, walk.files))
     assert walked.end["outputs"]["verdict"] == "request_changes"
+
+
+async def test_a_range_on_main_is_reviewed_and_a_blocker_that_nobody_refuted_stays(tmp_path: Path) -> None:
+    walked = await walked_honestly(RANGE, Workplace(tmp_path, RANGE.files))
+    assert walked.end["outputs"]["verdict"] == "request_changes"
+    assert walked.end["outputs"]["blockers"] == "part 1.1; "
 
 
 @both

@@ -20,6 +20,7 @@ export const ACTIONS: Record<string, ActionWords> = {
   accept: { word: 'It did happen', icon: 'completed', on: 'step', rank: 2 },
   skip: { word: 'Skip', icon: 'skipped', on: 'step', rank: 3 },
   compensate: { word: 'Undo', icon: 'undo', key: 'u', on: 'run', rank: 4 },
+  record: { word: 'It was undone by hand', icon: 'undone', on: 'step', rank: 4 },
   cancel: { word: 'Cancel', icon: 'cancelled', on: 'run', rank: 5 },
   pause: { word: 'Pause', icon: 'paused', key: 'p', on: 'run', rank: 6 },
   resume: { word: 'Resume', icon: 'play', key: 'p', on: 'run', rank: 6 },
@@ -28,11 +29,14 @@ export const ACTIONS: Record<string, ActionWords> = {
 
 export const actionHref = (run: string, action: string, step = ''): string => `/runs/${enc(run)}/do/${action}${step ? `?step=${encodeURIComponent(step)}` : ''}`;
 
+/** The same control for all steps that failed for the same reason as one. */
+export const groupHref = (run: string, action: string, step: string): string => `/runs/${enc(run)}/do/${action}?like=${encodeURIComponent(step)}`;
+
 /** The command that does the same. */
 export function commandOf(run: string, action: string, step: string, reason: string): string {
-  const words = ['handrail', 'run', action, run];
+  const words = ['handrail', 'run', action === 'record' ? 'compensated' : action, run];
   if (step && action !== 'compensate' && action !== 'cancel' && action !== 'pause' && action !== 'resume') words.push(step);
-  if (reason) words.push('--reason', reason);
+  if (reason) words.push(action === 'record' ? '--description' : '--reason', reason);
   return words.map(shell).join(' ');
 }
 

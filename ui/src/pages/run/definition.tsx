@@ -6,6 +6,7 @@ import { enc } from '../../core/router';
 import { short } from '../../core/words';
 import { NoAnswer } from '../../frame/shell';
 import { Button, Copy, copyText } from '../../kit/kit';
+import { Source, yaml } from '../../kit/source';
 import { Value } from '../../kit/value';
 import { runPath } from './model';
 import type { TabProps } from './run';
@@ -14,7 +15,7 @@ export function Definition({ run }: TabProps): JSX.Element {
   const given = useRead<DefinitionView>(runPath(run, '/definition'));
   const data = given.data;
   if (!data) return <NoAnswer whole={false} {...given} rows={10} />;
-  const text = JSON.stringify(data.definition ?? {}, null, 2);
+  const text = yaml(data.definition ?? {});
   return (
     <div class="picture" style={{ paddingTop: '16px' }}>
       <div class="row wrap">
@@ -32,7 +33,7 @@ export function Definition({ run }: TabProps): JSX.Element {
           In the library
         </Button>
       </div>
-      {data.differs || data.newest ? (
+      {data.differs ? (
         <p class="meta">
           The library has another text under this name{data.newest ? ` (version ${data.newest})` : ''}. This run keeps the one below.
         </p>
@@ -40,17 +41,7 @@ export function Definition({ run }: TabProps): JSX.Element {
       <h2 style={{ margin: '16px 0 8px' }}>Inputs</h2>
       <Value value={data.inputs} empty="It was started without inputs." />
       <h2 style={{ margin: '16px 0 8px' }}>Definition</h2>
-      <div class="card source">
-        <pre class="lines" aria-hidden>
-          {text
-            .split('\n')
-            .map((_, index) => index + 1)
-            .join('\n')}
-        </pre>
-        <pre style={{ whiteSpace: 'pre', overflowX: 'auto' }} tabIndex={0}>
-          {text}
-        </pre>
-      </div>
+      <Source text={text} />
     </div>
   );
 }

@@ -1,70 +1,22 @@
 /** Decide: every control first shows what it would do, as the server computes it; asks for a reason; and is done when the receipt is back. */
 import type { JSX } from 'preact';
-import { useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { newKey, Refused, useRead, write } from '../../core/api';
-import type { Done, LegalAction, RunView } from '../../core/contract';
+import type { CallAhead, Done, LegalAction, Preview, RunView } from '../../core/contract';
 import { mod, useKeys } from '../../core/keys';
 import { isLive } from '../../core/live';
-import { enc, go } from '../../core/router';
+import { enc, go, place } from '../../core/router';
 import { useStore } from '../../core/store';
 import { capital, count, listed, number, spaced } from '../../core/words';
 import { NoAnswer } from '../../frame/shell';
 import { Icon } from '../../kit/icons';
-import { Button, Copy, Twin, toast } from '../../kit/kit';
+import { Button, Twin, copyText, toast } from '../../kit/kit';
 import { RUN } from '../../states';
 import { ACTIONS, actionHref, commandOf } from './actions';
 import { curl } from './header';
-import { runPath, type Row } from './model';
+import { GroupPanel } from './group';
+import { runPath, tabHref, type Row } from './model';
 import { callArgs, callShort } from './panel';
-import { tabHref } from './run';
-
-/** A preview, as the server gives it. */
-interface Ahead {
-  order?: number;
-  step: string;
-  title?: string;
-  tool?: string;
-  workflow?: string;
-  args?: unknown;
-  text?: string;
-  by?: string;
-  own_undo?: boolean;
-  is_undo?: boolean;
-  problem?: string;
-  effect?: string | null;
-  can_be_undone?: boolean;
-}
-interface Left {
-  step: string;
-  title?: string;
-  why?: string;
-}
-export interface PreviewGiven {
-  run: string;
-  action: string;
-  step?: string;
-  legal?: boolean;
-  is_legal?: boolean;
-  allowed?: boolean;
-  message?: string;
-  refusal?: string;
-  hint?: string;
-  why?: string;
-  who_may?: string;
-  passphrase?: boolean;
-  means?: string;
-  becomes?: string | null;
-  ends?: string | null;
-  calls?: readonly Ahead[];
-  unshown?: number;
-  stays?: readonly Left[];
-  changes?: readonly { step: string; title?: string; was: string; becomes: string }[];
-  in_progress?: readonly string[];
-  fork?: { carried?: readonly string[]; again?: readonly string[] } | null;
-  notes?: readonly string[];
-  warnings?: readonly string[];
-  command?: string;
-}
 
 export interface DoProps {
   run: string;
@@ -75,32 +27,47 @@ export interface DoProps {
   tab: string;
 }
 
+const rarely = (category: string): string => `An error of this kind (${spaced(category)}) rarely heals by itself.`;
 const RETRIED = new Set(['transient', 'timeout', 'rate_limited']);
 
-export function DoPanel({ run, view, rows, action, step, tab }: DoProps): JSX.Element {
+export function DoPanel(props: DoProps): JSX.Element {
+  const like = place.value.query.get('like');
+  return like ? <GroupPanel key={props.action} {...props} like={like} /> : <OnePanel {...props} />;
+}
+
+function OnePanel({ run, view, rows, action, step, tab }: DoProps): JSX.Element {
   const path = runPath(run, `/do/${action}${step ? `?step=${encodeURIComponent(step)}` : ''}`);
-  const preview = useRead<PreviewGiven>(path, { run });
+  // That something was done by hand is only recorded: nothing is called, so there is nothing to preview.
+  const isRecord = action === 'record';
+  // A fork needs a step: until one is chosen there is nothing to look at either.
+  const preview = useRead<Preview>(isRecord || (action === 'fork' && !step) ? null : path, { run });
   const [reason, setReason] = useState('');
   const [passphrase, setPassphrase] = useState('');
+  const [output, setOutput] = useState('');
   const [state, setState] = useState<'' | 'sending' | 'late'>('');
   const [refused, setRefused] = useState<Refused | null>(null);
   const key = useRef({ of: '', key: '' });
   const live = useStore(isLive);
-  const given = preview.data;
-  const options = optionsOf(view.actions ?? [], action, step);
-  const legal = given ? (given.legal ?? given.is_legal ?? false) && (given.allowed ?? true) : false;
+  const given = isRecord ? ({ action, run, step, legal: true, allowed: true, means: 'Nothing is called. Your words go into the journal, and the step counts as undone' } as unknown as Preview) : preview.data;
+  const byHand = (view.failure?.options ?? []).filter((one) => one.action === 'record') as unknown as LegalAction[];
+  const options = action === 'fork' ? forks(rows) : optionsOf([...(view.actions ?? []), ...byHand], action, step);
+  const first = action === 'fork' && !step ? (options.find((one) => one.step === view.failure?.step) ?? options.at(-1))?.step : undefined;
+  useEffect(() => {
+    if (first) go(actionHref(run, 'fork', first), true);
+  }, [first]);
+  const legal = !!given?.legal && given.allowed !== false;
   const isReady = live && legal && !!reason.trim() && state === '' && (!given?.passphrase || !!passphrase);
 
   const send = async (): Promise<void> => {
     if (!isReady || !given) return;
-    const body = { reason: reason.trim(), step: step || '', ...(given.passphrase ? { passphrase } : {}) };
+    const body = isRecord ? { step, description: reason.trim() } : { reason: reason.trim(), step: step || '', ...(given.passphrase ? { passphrase } : {}), ...(action === 'accept' && output.trim() ? { output: valueOf(output) } : {}) };
     const same = JSON.stringify([path, body]);
     // The key is kept as long as the request is the same: a second click can't be a second control.
     if (key.current.of !== same) key.current = { of: same, key: newKey() };
     setState('sending');
     setRefused(null);
     try {
-      const done = await write<Done>(runPath(run, `/${action}`), body, key.current.key, () => setState('late'));
+      const done = await write<Done>(runPath(run, isRecord ? '/compensation' : `/${action}`), body, key.current.key, () => setState('late'));
       const entry = Number(done.receipt.split(':')[0]);
       const words = ACTIONS[action]?.word ?? action;
       toast({ text: `${doneWords(action)}${done.repeated ? ' (it was done before)' : ''}.`, href: entry ? `/runs/${enc(done.run)}/journal/${entry}` : undefined, link: entry ? `Entry ${number(entry)}` : words });
@@ -112,6 +79,8 @@ export function DoPanel({ run, view, rows, action, step, tab }: DoProps): JSX.El
     }
   };
   useKeys({ 'mod+Enter': () => void send() });
+  // Who came by a key reads the preview first; the reason is one Tab away.
+  useEffect(() => document.querySelector<HTMLElement>('.option[aria-checked=true]')?.focus(), []);
   return (
     <>
       <header>
@@ -139,12 +108,15 @@ export function DoPanel({ run, view, rows, action, step, tab }: DoProps): JSX.El
           void send();
         }}
       >
-        <div class="field" style={{ marginTop: '16px' }}>
-          <label for="reason">
-            Reason <span>(required)</span>
-          </label>
-          <textarea id="reason" rows={2} maxLength={2000} value={reason} onInput={(event) => setReason(event.currentTarget.value)} />
-        </div>
+        {action === 'accept' ? (
+          <div class="field" style={{ marginTop: '16px' }}>
+            <label for="output">
+              What it gave back <span>(its output, as JSON or text; optional)</span>
+            </label>
+            <textarea id="output" class="mono" rows={2} maxLength={100_000} value={output} onInput={(event) => setOutput(event.currentTarget.value)} />
+          </div>
+        ) : null}
+        <ReasonField value={reason} onInput={setReason} />
         {given?.passphrase ? (
           <div class="field" style={{ marginTop: '8px' }}>
             <label for="passphrase">
@@ -166,14 +138,34 @@ export function DoPanel({ run, view, rows, action, step, tab }: DoProps): JSX.El
         <div class="grow">
           <Twin command={commandOf(run, action, step, reason.trim() || '…')} label="Copy as CLI" />
         </div>
-        <Copy text={curlOf(run, action, step, reason)} label="Copy as curl" />
+        <Button kind="quiet" small label="Copy as curl" onClick={() => void copyText(curlOf(run, isRecord ? 'compensation' : action, step, reason))}>
+          curl
+        </Button>
       </div>
     </>
   );
 }
 
+export const ReasonField = ({ value, onInput, note = '(required)' }: { value: string; onInput: (text: string) => void; note?: string }): JSX.Element => (
+  <div class="field" style={{ marginTop: '16px' }}>
+    <label for="reason">
+      Reason <span>{note}</span>
+    </label>
+    <textarea id="reason" rows={2} maxLength={2000} value={value} onInput={(event) => onInput(event.currentTarget.value)} />
+  </div>
+);
+
+/** What somebody typed: a value if it reads as JSON, else the text itself. */
+function valueOf(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}
+
 const curlOf = (run: string, action: string, step: string, reason: string): string =>
-  `${curl(`/api/v1/runs/${enc(run)}/${action}`)} -H 'Content-Type: application/json' -d '${JSON.stringify({ reason: reason || '…', ...(step ? { step } : {}) }).replace(/'/g, `'\\''`)}'`;
+  `${curl(`/api/v1/runs/${enc(run)}/${action}`)} -H 'Content-Type: application/json' -d '${JSON.stringify({ [action === 'compensation' ? 'description' : 'reason']: reason || '…', ...(step ? { step } : {}) }).replace(/'/g, `'\\''`)}'`;
 
 function moveOption(event: KeyboardEvent, run: string, options: readonly LegalAction[], action: string, step: string): void {
   const by = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
@@ -187,13 +179,20 @@ function moveOption(event: KeyboardEvent, run: string, options: readonly LegalAc
   requestAnimationFrame(() => document.querySelector<HTMLElement>('.option[aria-checked=true]')?.focus());
 }
 
-/** The controls to choose from: those of this step and of the run; what only pauses or forks stands alone. */
+/** The steps that a new run can start from; of many the newest. */
+const forks = (rows: readonly Row[]): readonly LegalAction[] =>
+  rows
+    .filter((row) => !row.depth && row.step.started)
+    .slice(-30)
+    .map((row) => ({ action: 'fork', step: row.step.id }));
+
+/** The controls to choose from: those of this step and of the run; what only pauses stands alone. */
 function optionsOf(actions: readonly LegalAction[], action: string, step: string): readonly LegalAction[] {
-  const alone = new Set(['pause', 'resume', 'fork']);
+  const alone = new Set(['pause', 'resume']);
   const asked = { action, step } as LegalAction;
   if (alone.has(action)) return [asked];
   const about = step || actions.find((one) => one.action === 'retry' || one.action === 'skip' || one.action === 'accept')?.step || '';
-  const fit = actions.filter((one) => ACTIONS[one.action] && !alone.has(one.action) && (!one.step || one.step === about));
+  const fit = actions.filter((one) => ACTIONS[one.action] && one.action !== 'fork' && !alone.has(one.action) && (!one.step || one.step === about));
   const list = fit.some((one) => one.action === action && (one.step ?? '') === step) ? fit : [asked, ...fit];
   return [...list].sort((a, b) => (ACTIONS[a.action]?.rank ?? 9) - (ACTIONS[b.action]?.rank ?? 9));
 }
@@ -202,13 +201,17 @@ const named = (step: string | undefined, rows: readonly Row[]): string => rows.f
 
 function optionTitle(one: LegalAction, rows: readonly Row[]): string {
   const step = named(one.step, rows);
-  switch (one.action) {
+  // What failed is then its undo.
+  const isUndo = rows.some((row) => row.step.id === one.step && row.step.status === 'compensation_failed');
+  switch (one.action as string) {
     case 'retry':
-      return `Retry “${step}”`;
+      return `Retry ${isUndo ? 'the undo of ' : ''}“${step}”`;
     case 'skip':
-      return `Skip “${step}” and go on`;
+      return isUndo ? `Leave “${step}” as it is` : `Skip “${step}” and go on`;
     case 'accept':
       return `“${step}” did happen`;
+    case 'record':
+      return `“${step}” was undone by hand`;
     case 'compensate':
       return 'Undo what this run did';
     case 'cancel':
@@ -228,18 +231,20 @@ function optionNote(one: LegalAction, view: RunView, rows: readonly Row[]): stri
   const means = [...(view.failure?.options ?? []), ...(view.options ?? [])].find((option) => option.action === one.action)?.means;
   if (one.action === 'retry') {
     const category = rows.find((row) => row.step.id === one.step)?.step.category;
-    if (category && !RETRIED.has(category)) return `Same key. A ${spaced(category)} error rarely heals by itself.`;
+    if (category && !RETRIED.has(category)) return rarely(category);
   }
-  return sentence(means);
+  // The server names steps by id.
+  const [lead, list] = (means ?? '').split(': ');
+  return sentence(list ? `${lead}: ${list.replace(/[\w.[\]-]+/g, (id) => named(id, rows))}` : means);
 }
 
 const sentence = (words: string | undefined): string => (words ? capital(words).replace(/\.?$/, '.') : '');
 
-function PreviewBody({ given, rows, view }: { given: PreviewGiven; rows: readonly Row[]; view: RunView }): JSX.Element {
+function PreviewBody({ given, rows, view }: { given: Preview; rows: readonly Row[]; view: RunView }): JSX.Element {
   const calls = given.calls ?? [];
   const stays = given.stays ?? [];
-  const notes = [...(given.notes ?? []), ...(given.warnings ?? [])];
-  const refusal = given.refusal || given.message || (given.allowed === false ? given.why : '');
+  const notes = given.notes ?? [];
+  const refusal = given.message || (given.allowed === false ? given.why : '');
   const isUndo = given.action === 'compensate';
   const category = rows.find((row) => row.step.id === given.step)?.step.category;
   return (
@@ -249,7 +254,7 @@ function PreviewBody({ given, rows, view }: { given: PreviewGiven; rows: readonl
           {refusal} {given.hint} {given.who_may ? `May: ${given.who_may}.` : ''}
         </span>
       ) : (
-        <span class="meta">{given.action === 'retry' && category && !RETRIED.has(category) ? `Same key. A ${spaced(category)} error rarely heals by itself.` : isUndo ? `${count(calls.length, 'step')}, newest first.` : sentence(given.means)}</span>
+        <span class="meta">{given.action === 'retry' && category && !RETRIED.has(category) ? rarely(category) : isUndo ? `${count(calls.length, 'step')}, newest first.` : sentence(given.means)}</span>
       )}
       {given.in_progress?.length ? <span class="meta">{count(given.in_progress.length, 'step')} being executed now end{given.in_progress.length === 1 ? 's' : ''} first: {listed(given.in_progress.map((one) => named(one, rows)))}.</span> : null}
       {calls.length ? (
@@ -264,7 +269,7 @@ function PreviewBody({ given, rows, view }: { given: PreviewGiven; rows: readonl
                 {call.by && call.by !== 'handrail' ? <span class="c-wait"> · by {call.by === 'agent' ? 'the agent' : 'a person'}</span> : null}
                 {call.problem ? <span class="c-bad"> · would fail: {call.problem}</span> : null}
               </span>
-              <code class="cut c-2" title={callArgs(call.args)}>
+              <code class="c-2" title={callArgs(call.args)}>
                 {callText(call)}
               </code>
             </li>
@@ -299,12 +304,12 @@ function PreviewBody({ given, rows, view }: { given: PreviewGiven; rows: readonl
 const STAYS: Record<string, string> = { no_undo: ' (nothing says how to undo it)', unknown: ' (nobody knows whether it happened)', given_up: ' (its undo was given up)', undo_fails: ' (its undo would fail)', not_undone: '' };
 const staysWhy = (why: string | undefined): string => (why ? STAYS[why] ?? ` (${why})` : '');
 
-function callText(call: Ahead): string {
+export function callText(call: CallAhead): string {
   if (call.own_undo) return `${call.tool ?? ''} puts back what was there`;
   return callShort(call.tool || call.workflow || '', call.args) || call.text || '';
 }
 
-function buttonWords(action: string, step: string, given: PreviewGiven | undefined, rows: readonly Row[]): string {
+function buttonWords(action: string, step: string, given: Preview | undefined, rows: readonly Row[]): string {
   const calls = given?.calls?.length ?? 0;
   switch (action) {
     case 'compensate':
@@ -313,6 +318,8 @@ function buttonWords(action: string, step: string, given: PreviewGiven | undefin
       return `Retry ${named(step, rows) || 'step'}`;
     case 'skip':
       return `Skip ${named(step, rows) || 'step'}`;
+    case 'record':
+      return 'Say it was undone';
     case 'accept':
       return 'Say it did happen';
     case 'cancel':
@@ -329,7 +336,7 @@ function buttonWords(action: string, step: string, given: PreviewGiven | undefin
 }
 
 const doneWords = (action: string): string =>
-  ({ compensate: 'Undo started', retry: 'Retry started', skip: 'Skipped', accept: 'Accepted', cancel: 'Cancelled', pause: 'Paused', resume: 'Resumed', fork: 'New run started' })[action] ?? 'Done';
+  ({ compensate: 'Undo started', retry: 'Retry started', skip: 'Skipped', record: 'Recorded', accept: 'Accepted', cancel: 'Cancelled', pause: 'Paused', resume: 'Resumed', fork: 'New run started' })[action] ?? 'Done';
 
 /** What happened instead, in one sentence; the typed reason is kept. */
 export function NotDone({ refused, word, run }: { refused: Refused; word: string; run?: string }): JSX.Element {

@@ -9,13 +9,15 @@ import { count, duration, instant, number } from '../../core/words';
 import { Icon } from '../../kit/icons';
 import { Button, StateIcon } from '../../kit/kit';
 import { layout, type Arrow, type Box, type Layout } from '../../kit/layout';
-import { isContainer, runPath, stepHref, template, type Row } from './model';
+import { isContainer, runPath, stepHref, type Row } from './model';
 import type { TabProps } from './run';
 import { worst } from './steps';
 
 const NODE = { width: 126, height: 58 };
 const LANES_MAX = 6;
 const TILES_MAX = 120;
+/** A cell is an element of its own: more of them than this make the page slow. */
+const CELLS_MAX = 1_000;
 const FOLD_FROM = 14;
 const HEAD = 34;
 const PAD = 12;
@@ -26,11 +28,13 @@ interface Unit {
   /** Steps that are folded into one box. */
   folded?: readonly Row[];
   rounds?: ReadonlyMap<number, readonly Row[]>;
+  /** Rounds that are not drawn: there are too many for one page. */
+  hidden?: readonly (readonly Row[])[];
   inner?: { layout: Layout; kind: 'lanes' | 'tiles' | 'cells'; columns: number };
 }
 
-export function Graph({ run, rows, selected }: TabProps): JSX.Element {
-  const given = useRead<GraphGiven>(runPath(run, '/graph'), { run }).data;
+export function Graph({ run, rows, selected, at }: TabProps): JSX.Element {
+  const given = useRead<GraphGiven>(runPath(run, `/graph${at}`), at ? undefined : { run }).data;
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(1100);
   const [asTable, setAsTable] = useState(false);
@@ -140,21 +144,24 @@ function folded(units: readonly Unit[], edges: readonly Arrow[]): { units: reado
   return { units: result, arrows };
 }
 
-function loopOf(row: Row, inside: readonly Row[], worstFirst: boolean): Pick<Unit, 'rounds' | 'inner'> {
+function loopOf(row: Row, inside: readonly Row[], worstFirst: boolean): Pick<Unit, 'rounds' | 'inner' | 'hidden'> {
   const rounds = new Map<number, Row[]>();
   const from = row.step.id.length;
   for (const one of inside) {
     const at = Number(/^\[(\d+)\]/.exec(one.step.id.slice(from))?.[1] ?? 0);
     rounds.set(at, [...(rounds.get(at) ?? []), one]);
   }
-  const sorted = worstFirst ? new Map([...rounds].sort((a, b) => badness(a[1]) - badness(b[1]))) : rounds;
+  const byWorst = worstFirst || rounds.size > CELLS_MAX ? [...rounds].sort((a, b) => badness(a[1]) - badness(b[1])) : [...rounds];
+  const shown = byWorst.slice(0, CELLS_MAX);
+  const hidden = byWorst.slice(CELLS_MAX).map(([, list]) => list);
+  const sorted = new Map(worstFirst ? shown : shown.sort((a, b) => a[0] - b[0]));
   if (rounds.size <= LANES_MAX) return { rounds: sorted, inner: lanes(sorted, row) };
   const isTiles = rounds.size <= TILES_MAX;
   const columns = isTiles ? Math.min(4, Math.ceil(rounds.size / 4)) : 40;
   const cell = isTiles ? { width: 170, height: 34 } : { width: 14, height: 14 };
   const width = Math.max(260, columns * cell.width) + 2 * PAD;
-  const height = Math.ceil(rounds.size / columns) * cell.height + HEAD + PAD;
-  return { rounds: sorted, inner: { kind: isTiles ? 'tiles' : 'cells', columns, layout: { boxes: new Map(), arrows: [], width, height } } };
+  const height = Math.ceil(sorted.size / columns) * cell.height + HEAD + PAD + (hidden.length ? 24 : 0);
+  return { rounds: sorted, hidden, inner: { kind: isTiles ? 'tiles' : 'cells', columns, layout: { boxes: new Map(), arrows: [], width, height } } };
 }
 
 const BAD = ['bad', 'unc', 'wait', 'run', 'undo', 'off', 'ok'];
@@ -278,7 +285,7 @@ function Node({ run, row, at: place, order, selected, tab }: { run: string; row:
   const tries = (step.attempts ?? 0) > 1 ? `${step.attempts} tries` : '';
   const note = step.status === 'pending' ? 'not started' : [look.tone === 'ok' || look.tone === 'undo' ? row.took : look.tone === 'bad' && step.category ? step.category.replace(/_/g, ' ') : look.word, tries].filter(Boolean).join(' · ');
   return (
-    <a class={`node ${tone}`} href={stepHref(run, step.id, '?tab=graph')} data-step={step.id} style={at(place)} tabIndex={tab ? 0 : -1} aria-current={selected ? 'true' : undefined} title={row.title}>
+    <a class={`node ${tone}`} href={stepHref(run, step.id, 'graph')} data-step={step.id} style={at(place)} tabIndex={tab ? 0 : -1} aria-current={selected ? 'true' : undefined} title={row.title}>
       <StateIcon look={look} size={14} named />
       <b>{row.title}</b>
       <span class="meta">{note}</span>
@@ -297,7 +304,7 @@ function Folded({ run, rows, at: place }: { run: string; rows: readonly Row[]; a
   const from = instant(first.step.started);
   const to = instant(rows[rows.length - 1]!.step.ended);
   return (
-    <a class="node" href={stepHref(run, first.step.id, '?tab=graph')} data-step={first.step.id} style={at(place)}>
+    <a class="node" href={stepHref(run, first.step.id, 'graph')} data-step={first.step.id} style={at(place)}>
       <Icon name="completed" tone="ok" size={14} />
       <b>{count(rows.length, 'step')} completed</b>
       <span class="meta">{duration(to - from)}</span>
@@ -308,8 +315,9 @@ function Folded({ run, rows, at: place }: { run: string; rows: readonly Row[]; a
 function Loop({ run, unit, at: place, selected, tabStop }: { run: string; unit: Unit; at: { x: number; y: number; width: number; height: number }; selected: string; tabStop: string | undefined }): JSX.Element {
   const row = unit.row!;
   const inner = unit.inner!;
-  const over = [...unit.rounds!.values()].filter((list) => list.every((one) => one.look.tone === 'ok' || one.look.tone === 'undo' || one.step.status === 'skipped')).length;
-  const known = row.step.rounds || unit.rounds!.size;
+  const hidden = unit.hidden ?? [];
+  const over = [...unit.rounds!.values(), ...hidden].filter((list) => list.every((one) => one.look.tone === 'ok' || one.look.tone === 'undo' || one.step.status === 'skipped')).length;
+  const known = row.step.rounds || unit.rounds!.size + hidden.length;
   const shared = sharedStart([...unit.rounds!.values()].map((list) => worstOf(list).title));
   return (
     <section class="loop" style={at(place)} aria-label={row.title}>
@@ -326,7 +334,7 @@ function Loop({ run, unit, at: place, selected, tabStop }: { run: string; unit: 
             const bad = worstOf(list);
             const open = bad.step.id;
             const name = `Round ${index + 1}: ${bad.title}, ${bad.look.word}`;
-            const link = { href: stepHref(run, open, '?tab=graph'), 'data-step': open, tabIndex: open === tabStop ? 0 : -1, title: name, ...(inner.kind === 'cells' ? { 'aria-label': name } : {}), 'aria-current': open === selected ? ('true' as const) : undefined };
+            const link = { href: stepHref(run, open, 'graph'), 'data-step': open, tabIndex: open === tabStop ? 0 : -1, title: name, ...(inner.kind === 'cells' ? { 'aria-label': name } : {}), 'aria-current': open === selected ? ('true' as const) : undefined };
             return inner.kind === 'cells' ? (
               <a key={index} class={`f-${bad.look.tone}`} style={{ height: '12px', borderRadius: '2px' }} {...link} />
             ) : (
@@ -339,6 +347,7 @@ function Loop({ run, unit, at: place, selected, tabStop }: { run: string; unit: 
           })}
         </div>
       )}
+      {hidden.length ? <p class="meta">and {count(hidden.length, 'more round', 'more rounds')}, not worse than these; the list of steps has them all</p> : null}
     </section>
   );
 }
@@ -405,7 +414,7 @@ function undoOrders(rows: readonly Row[], nodes: ReadonlyMap<string, GraphNode>)
 function undoLine(rows: readonly Row[], units: readonly Unit[], drawn: Layout, down: boolean): { trunk: string; arms: readonly string[]; label: { x: number; y: number }; words: string } | null {
   const undone = rows.filter((row) => row.isUndone && !isContainer(row.step));
   if (!undone.length || down) return null;
-  const boxOf = (row: Row) => drawn.boxes.get(units.find((unit) => unit.id === template(row.step.id).split('.')[0] || unit.id === row.step.id.split(/[.[]/)[0])?.id ?? '');
+  const boxOf = (row: Row) => drawn.boxes.get(units.find((unit) => unit.id === row.step.id.split(/[.[]/)[0])?.id ?? '');
   const failed = [...rows].reverse().find((row) => row.step.status === 'failed' && !isContainer(row.step));
   const source = boxOf(failed ?? undone[undone.length - 1]!);
   const targets = [...new Set(undone.map(boxOf))].filter((box) => box && box !== source);
@@ -444,9 +453,9 @@ function GraphTable({ run, rows, nodes, edges }: { run: string; rows: readonly R
           </thead>
           <tbody>
             {rows.slice(0, 1000).map((row) => (
-              <tr key={row.step.id} onClick={() => go(stepHref(run, row.step.id, '?tab=graph'))}>
+              <tr key={row.step.id} onClick={() => go(stepHref(run, row.step.id, 'graph'))}>
                 <td style={{ paddingLeft: `${16 + row.depth * 18}px` }}>
-                  <a href={stepHref(run, row.step.id, '?tab=graph')}>{row.title}</a> <code class="c-3">{row.step.id}</code>
+                  <a href={stepHref(run, row.step.id, 'graph')}>{row.title}</a> <code class="c-3">{row.step.id}</code>
                 </td>
                 <td>
                   <span class="labelled">

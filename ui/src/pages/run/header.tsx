@@ -1,18 +1,18 @@
 /** The top of a run's page: name, state, who, how long; one segment for each step; and why it is where it is. */
-import type { ComponentChildren, JSX } from 'preact';
-import { useRead } from '../../core/api';
-import type { EventPage, LegalAction, RunView } from '../../core/contract';
+import type { JSX } from 'preact';
+import type { LegalAction, RunView } from '../../core/contract';
 import { isLive } from '../../core/live';
+import { command } from '../../core/project';
 import { enc, go } from '../../core/router';
-import { took } from '../../core/runs';
+import { leftWords, lookOf, took, workflowId } from '../../core/runs';
 import { useStore } from '../../core/store';
-import { actor, clock, count, duration, listed, number, roughly, said, spaced, instant } from '../../core/words';
-import { Icon, Labelled } from '../../kit/icons';
+import { actor, clock, count, duration, listed, number, roughly, instant } from '../../core/words';
+import { Icon, Labelled, type IconName } from '../../kit/icons';
 import { Button, Menu, Pill, Time, copyText } from '../../kit/kit';
 import { useNow } from '../../kit/now';
-import { STEP, runLook } from '../../states';
+import { STEP } from '../../states';
 import { ACTIONS, actionHref } from './actions';
-import { MANY, isContainer, runPath, tally, type Row } from './model';
+import { MANY, isContainer, runUrl, stepHref, tally, type Row } from './model';
 
 interface HeaderProps {
   run: string;
@@ -22,13 +22,9 @@ interface HeaderProps {
   tab: string;
 }
 
-type Extra = { worked_ms?: number; waited_ms?: number; undone_ms?: number };
-
 export function Header({ run, view, rows, name, tab }: HeaderProps): JSX.Element {
-  const status = view;
-  const look = runLook(status.status, status.waiting_for?.[0]?.kind);
+  const look = lookOf(view);
   const now = useNow();
-  const workflow = status.workflow.includes('@') || !view.version ? status.workflow : `${status.workflow}@${view.version}`;
   const by = actor(view.starter);
   return (
     <div class="run-head">
@@ -44,12 +40,12 @@ export function Header({ run, view, rows, name, tab }: HeaderProps): JSX.Element
           <span>{run}</span>
         </button>
         <Labelled name="library">
-          <a href={`/library/${enc(status.workflow.replace(/@.*/, ''))}`}>{workflow}</a>
+          <a href={`/library/${enc(workflowId(view.workflow))}`}>{view.workflow}</a>
         </Labelled>
-        {by || status.started ? (
+        {by || view.started ? (
           <Labelled name={view.starter?.startsWith('agent:') ? 'robot' : 'person'}>
             {by ? `started by ${by}, ` : 'started '}
-            {startedWords(status.started)}
+            {startedWords(view.started)}
           </Labelled>
         ) : null}
         <Labelled name="clock">{durationWords(view, now)}</Labelled>
@@ -58,10 +54,19 @@ export function Header({ run, view, rows, name, tab }: HeaderProps): JSX.Element
             <a href={`/proof/${enc(run)}`}>{count(view.n, 'event')}</a>
           </Labelled>
         ) : null}
-        {status.goal && status.goal !== name ? <Labelled name="said">{status.goal}</Labelled> : null}
+        {view.node ? <Labelled name="clock">{view.node}</Labelled> : null}
+        {view.goal && view.goal !== name ? <Labelled name="said">{view.goal}</Labelled> : null}
       </p>
-      {rows.length > MANY ? <Cells run={run} rows={rows} progress={status.progress} /> : <Segments rows={rows} />}
-      {tab === 'journal' || tab === 'values' || tab === 'definition' ? null : <Why run={run} view={view} rows={rows} />}
+      {view.project?.hint ? (
+        <p class="banner" role="status">
+          <Icon name="project" tone="wait" />
+          <span>
+            Project <b>{view.project.name}</b>: {view.project.hint}
+          </span>
+        </p>
+      ) : null}
+      {rows.length > MANY ? <Cells run={run} rows={rows} progress={view.progress} /> : <Segments rows={rows} />}
+      {tab === 'journal' || tab === 'values' || tab === 'definition' ? null : <Why run={run} view={view} />}
     </div>
   );
 }
@@ -72,14 +77,12 @@ function startedWords(at: string | undefined): string {
 }
 
 function durationWords(view: RunView, now: number): string {
-  const status = view;
-  const { worked_ms, waited_ms } = view as Extra;
-  const whole = took(status, now);
-  if (waited_ms && waited_ms > 1_000) return `${whole}, of it ${duration(waited_ms)} waiting`;
-  if (worked_ms && !status.ended) return `${whole}, of it ${duration(worked_ms)} of work`;
-  const since = status.waiting_for?.[0]?.since;
-  if (since && status.status === 'waiting') return `${whole}, waiting for ${roughly(Math.max(0, now - instant(since)))}`;
-  return whole;
+  const end = view.as_of ? instant(view.as_of.at) : now;
+  const since = view.waiting_for?.[0]?.since;
+  if (since && view.status === 'waiting') return `${took(view, end)}, waiting for ${roughly(Math.max(0, end - instant(since)))}`;
+  const left = view.as_of ? '' : leftWords({ ...view, done: view.progress.done }, view.progress.total, now);
+  const waited = (view.waited_ms ?? 0) > 1_000 ? `of it ${duration(view.waited_ms)} waiting for a person` : '';
+  return [took(view, end), waited, left].filter(Boolean).join(', ');
 }
 
 /** At most three buttons; the rest is behind the dots. */
@@ -113,7 +116,7 @@ function Controls({ run, actions }: { run: string; actions: readonly LegalAction
           </a>
         </li>
         <li>
-          <button type="button" onClick={() => void copyText(`handrail run show ${run} --full`)}>
+          <button type="button" onClick={() => void copyText(command(`handrail run show ${run} --full`))}>
             Copy as CLI
           </button>
         </li>
@@ -134,7 +137,7 @@ function Controls({ run, actions }: { run: string; actions: readonly LegalAction
 
 export const curl = (path: string): string => `curl -H "Authorization: Bearer $(cat $HANDRAIL_HOME/console-key)" ${location.origin}${path}`;
 
-function Segments({ rows }: { rows: readonly Row[] }): JSX.Element | null {
+export function Segments({ rows }: { rows: readonly Row[] }): JSX.Element | null {
   const parts = rows.filter((row) => !isContainer(row.step));
   if (!parts.length) return null;
   const counts = tally(rows);
@@ -192,7 +195,7 @@ function Cells({ run, rows, progress }: { run: string; rows: readonly Row[]; pro
     const column = Math.floor(((event.clientX - box.left) / box.width) * columns);
     const line = Math.floor(((event.clientY - box.top) / box.height) * Math.ceil(total / columns));
     const row = parts[line * columns + column];
-    if (row) go(`/runs/${enc(run)}/steps/${enc(row.step.id)}`);
+    if (row) go(stepHref(run, row.step.id));
   };
   return (
     <div class="card cells">
@@ -215,127 +218,65 @@ function Cells({ run, rows, progress }: { run: string; rows: readonly Row[]; pro
   );
 }
 
-function Line({ icon, tone, children, entry, run }: { icon: 'failed' | 'undone' | 'undoing' | 'undo_failed' | 'person' | 'robot' | 'cancelled' | 'warning' | 'uncertain' | 'paused' | 'link' | 'skipped'; tone: string; children: ComponentChildren; entry?: number; run: string }): JSX.Element {
+const WHY: Record<string, readonly [IconName, string]> = {
+  failed: ['failed', 'bad'],
+  unknown: ['uncertain', 'unc'],
+  undo: ['undone', 'undo'],
+  undo_failed: ['undo_failed', 'bad'],
+  cancelled: ['cancelled', 'off'],
+  paused: ['paused', 'wait'],
+  approval: ['person', 'wait'],
+  agent: ['robot', 'wait'],
+  skipped: ['skipped', 'off'],
+};
+const WHY_MAX = 6;
+
+/** What failed, in the tool's own words; whether it was retried; who decided then; what is left behind: as the server says it. */
+function Why({ run, view }: { run: string; view: RunView }): JSX.Element | null {
+  // That somebody has to decide is what the state says already.
+  const lines = (view.why ?? []).filter((one) => one.kind !== 'decision').slice(0, WHY_MAX);
+  if (!lines.length && !view.fork) return null;
   return (
-    <div class="why-line">
-      <Icon name={icon} tone={tone} />
-      <p class="grow">{children}</p>
-      {entry ? (
-        <a class="link nowrap" href={`/runs/${enc(run)}/journal/${entry}`}>
-          Entry {number(entry)}
-        </a>
+    <div class={`card why${view.status === 'waiting' || view.status === 'paused' ? ' waits' : ''}`}>
+      {lines.map((one) => (
+        <div class="why-line" key={one.kind + one.step}>
+          <Icon name={WHY[one.kind]![0]} tone={WHY[one.kind]![1]} />
+          <p class="grow">
+            <b>{one.lead}</b> {one.words ? (PEOPLE.has(one.kind) ? `“${one.words}”` : one.words) : ''} {one.note ? <span class="c-3">· {one.note}</span> : null}{' '}
+            {one.until ? (
+              <span class="c-3">
+                · {one.kind === 'agent' ? 'held until' : 'expires'} <Time at={one.until} />{' '}
+              </span>
+            ) : null}
+            {one.kind === 'agent' ? (
+              <button type="button" class="link" onClick={() => void copyText(`Go on with handrail run ${run}`)}>
+                Copy resume line
+              </button>
+            ) : one.kind === 'approval' && !view.as_of ? (
+              <a class="link" href={`/approvals/${enc(run)}/${enc(one.step ?? '')}`}>
+                Review
+              </a>
+            ) : null}
+          </p>
+          {one.n ? (
+            <a class="link nowrap" href={runUrl(run, `/journal/${one.n}`)}>
+              Entry {number(one.n)}
+            </a>
+          ) : null}
+        </div>
+      ))}
+      {view.fork ? (
+        <div class="why-line">
+          <Icon name="link" tone="2" />
+          <p class="grow">
+            Forked from <a class="link" href={`/runs/${enc(view.fork.run)}`}>{view.fork.run}</a> at “{view.fork.step}”
+            {view.fork.effects?.length ? `; effects not undone there: ${listed(view.fork.effects)}` : ''}
+          </p>
+        </div>
       ) : null}
     </div>
   );
 }
 
-/** The entries that the lines link to. */
-const DECIDED = '/journal?kind=step_failed&kind=step_became_uncertain&kind=compensation_started&kind=run_cancelled&kind=run_paused&kind=output_refused&limit=200';
-
-/** What failed, in the tool's own words; whether it was retried; who decided then; what is left behind. */
-function Why({ run, view, rows }: { run: string; view: RunView; rows: readonly Row[] }): JSX.Element | null {
-  const status = view;
-  const lines: JSX.Element[] = [];
-  const title = (step: string): string => rows.find((row) => row.step.id === step)?.title ?? step;
-  const failed = rows.filter((row) => row.step.status === 'failed' && !isContainer(row.step));
-  const failure = status.failure;
-  const decided = useRead<EventPage>(runPath(run, DECIDED), { run }).data?.events ?? [];
-  const entryOf = (kind: string, step?: string): number | undefined => decided.findLast((one) => one.kind === kind && (!step || one.step === step))?.n;
-  const whoDid = (kind: string): string => actor(decided.findLast((one) => one.kind === kind)?.actor);
-  if (failure && !(failed.length && rows.some((row) => row.step.id === failure.step && isContainer(row.step)))) {
-    const words = failure.parts ? { text: failure.parts.said, code: String(failure.parts.status ?? ''), host: failure.parts.host ?? '' } : said(failure.message);
-    const code = [words.code, failure.category && spaced(failure.category)].filter(Boolean).join(', ');
-    const tries = (failure.attempts ?? 1) > 1 ? `tried ${number(failure.attempts)} times` : 'not retried';
-    const unknown = !failure.category && rows.some((row) => row.step.id === failure.step && row.step.status === 'uncertain');
-    lines.push(
-      <Line key="failure" run={run} icon={unknown ? 'uncertain' : 'failed'} tone={unknown ? 'unc' : 'bad'} entry={entryOf(unknown ? 'step_became_uncertain' : 'step_failed', failure.step)}>
-        {unknown ? <b>Nobody knows whether “{title(failure.step)}” happened.</b> : <b>“{title(failure.step)}” failed permanently:</b>} {words.text}{' '}
-        <span class="c-3">· {[code, tries].filter(Boolean).join(', ')}</span>
-        {failed.length > 1 ? <span class="c-3"> · {number(failed.length - 1)} more failed</span> : null}
-      </Line>,
-    );
-  } else if (failed.length) {
-    const first = failed[0]!;
-    lines.push(
-      <Line key="failed" run={run} icon="failed" tone="bad" entry={entryOf('step_failed', first.step.id)}>
-        <b>{failed.length === 1 ? `“${first.title}” failed permanently:` : `${count(failed.length, 'step')} failed permanently:`}</b> {said(first.step.message).text}{' '}
-        <span class="c-3">· {[said(first.step.message).code, first.step.category && spaced(first.step.category), (first.step.attempts ?? 1) > 1 ? `tried ${first.step.attempts} times` : 'not retried'].filter(Boolean).join(', ')}</span>
-      </Line>,
-    );
-  }
-  for (const waits of status.waiting_for ?? []) {
-    if (waits.kind === 'decision' || lines.length > 3) continue;
-    const agent = waits.kind === 'agent';
-    const text = waits.text || title(waits.step);
-    const refused = agent ? decided.findLast((one) => one.kind === 'output_refused' && one.step === waits.step) : undefined;
-    const wrong = [...new Set(((refused?.data?.findings ?? []) as { rule?: string }[]).map((one) => String(one.rule ?? '')))];
-    lines.push(
-      <Line key={waits.kind + waits.step} run={run} icon={agent ? 'robot' : 'person'} tone="wait" entry={refused?.n}>
-        {agent ? (
-          <>
-            <b>
-              {waits.by?.length ? `${listed(waits.by.map(actor))} is to submit` : 'An agent is to submit'} “{title(waits.step)}”{refused ? ' again' : ''}.
-            </b>{' '}
-            {wrong.length ? `${count(wrong.length, 'check')} failed: ${listed(wrong)}. ` : ''}
-            <button type="button" class="link" onClick={() => void copyText(`Go on with handrail run ${run}`)}>
-              Copy resume line
-            </button>
-          </>
-        ) : (
-          <>
-            <b>Asked for {waits.kind}:</b> {text}{' '}
-            <span class="c-3">
-              {waits.expires ? (
-                <>
-                  · expires <Time at={waits.expires} />
-                </>
-              ) : null}
-            </span>{' '}
-            <a class="link" href={`/approvals/${enc(run)}/${enc(waits.step)}`}>
-              Review
-            </a>
-          </>
-        )}
-      </Line>,
-    );
-  }
-  const undone = rows.filter((row) => row.step.status === 'compensated');
-  const couldNot = rows.filter((row) => row.step.status === 'compensation_failed');
-  const left = status.not_compensated ?? [];
-  if (undone.length || couldNot.length || status.status === 'compensating') {
-    const ended = status.status === 'compensated';
-    lines.push(
-      <Line key="undo" run={run} icon={couldNot.length ? 'undo_failed' : ended ? 'undone' : 'undoing'} tone={couldNot.length ? 'bad' : 'undo'} entry={entryOf('compensation_started')}>
-        <b>{couldNot.length ? `${count(couldNot.length, 'effect')} could not be undone.` : !whoDid('compensation_started') ? 'Undone:' : `${whoDid('compensation_started')} ${ended || couldNot.length ? 'chose to undo' : 'is undoing'}${status.reason ? ':' : ''}`}</b>
-        {status.reason ? <> “{status.reason}”</> : null}{' '}
-        <span class="c-3">
-          · {count(undone.length, 'step')} undone, {left.length ? `still there: ${listed(left.map(title))}` : 'nothing left behind'}
-        </span>
-      </Line>,
-    );
-  } else if (status.reason && (status.status === 'cancelled' || status.status === 'paused' || (status.status === 'failed' && !lines.length))) {
-    lines.push(
-      <Line key="reason" run={run} icon={status.status === 'paused' ? 'paused' : status.status === 'failed' ? 'failed' : 'cancelled'} tone={status.status === 'paused' ? 'wait' : status.status === 'failed' ? 'bad' : 'off'}>
-        <b>{status.status === 'failed' ? 'Failed permanently:' : `${whoDid(status.status === 'paused' ? 'run_paused' : 'run_cancelled')} ${status.status} it:`}</b> “{status.reason}”
-      </Line>,
-    );
-  }
-  for (const one of (status.exceptions ?? []).slice(0, 3)) {
-    lines.push(
-      <Line key={`x${one.step}`} run={run} icon="skipped" tone="off">
-        <b>{actor(one.by)}</b> {one.kind === 'override' ? 'went past the approval' : one.kind === 'skipped_check' ? 'skipped the checks of' : 'skipped'} “{title(one.step)}”{one.reason ? `: “${one.reason}”` : ''}
-      </Line>,
-    );
-  }
-  if (status.fork) {
-    lines.push(
-      <Line key="fork" run={run} icon="link" tone="2">
-        Forked from <a class="link" href={`/runs/${enc(status.fork.run)}`}>{status.fork.run}</a> at “{title(status.fork.step)}”
-        {status.fork.effects?.length ? `; effects not undone there: ${listed(status.fork.effects)}` : ''}
-      </Line>,
-    );
-  }
-  if (!lines.length) return null;
-  const waits = status.status === 'waiting' || status.status === 'paused';
-  return <div class={`card why${waits ? ' waits' : ''}`}>{lines}</div>;
-}
+/** The words of these lines are what a person wrote. */
+const PEOPLE = new Set(['undo', 'cancelled', 'paused', 'skipped']);

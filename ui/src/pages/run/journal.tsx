@@ -1,132 +1,124 @@
-/** The journal of a run: a story, or every entry; each has a link. */
+/** The journal of a run: a story as the server tells it, or every entry; each has a link. */
 import type { JSX } from 'preact';
-import { useEffect, useMemo, useState } from 'preact/hooks';
-import { read, Refused, useRead } from '../../core/api';
-import type { EventPage, EventView, Verified } from '../../core/contract';
+import { useEffect, useState } from 'preact/hooks';
+import { useRead } from '../../core/api';
+import type { EventPage, EventView, RunStory, StoryLine, Verified } from '../../core/contract';
 import { useKeys } from '../../core/keys';
-import { watchEvents } from '../../core/live';
-import { enc, go, usePlace, withQuery } from '../../core/router';
-import { actor, clock, count, exact, isAgent, isPerson, number, spaced } from '../../core/words';
+import { go, enc, usePlace, withQuery } from '../../core/router';
+import { actor, clock, count, duration, exact, instant, isAgent, isPerson, number, short, spaced } from '../../core/words';
 import { NoAnswer } from '../../frame/shell';
-import { Icon } from '../../kit/icons';
+import { Icon, type IconName } from '../../kit/icons';
 import { Button, Empty, Find, copyText } from '../../kit/kit';
 import { Value } from '../../kit/value';
-import { runPath } from './model';
+import { runPath, runUrl, type Row } from './model';
 import type { TabProps } from './run';
-import { KIND_GROUPS, storyOf, type Chapter } from './story';
 
-const PAGE = 500;
-const SHOWN = 300;
+const SHOWN = 200;
+const MOST = 500;
+const ABOUT = ['decisions', 'failures', 'undo'];
 
-/** All entries of a run, in order; what is known is not read again. */
-function useEntries(run: string): { events: readonly EventView[] | undefined; error: Refused | undefined } {
-  const [events, setEvents] = useState<readonly EventView[] | undefined>();
-  const [error, setError] = useState<Refused | undefined>();
-  useEffect(() => {
-    let gone = false;
-    let busy = false;
-    let dirty = false;
-    const load = async (): Promise<void> => {
-      if (busy) {
-        dirty = true;
-        return;
-      }
-      busy = true;
-      try {
-        const all: EventView[] = [];
-        let cursor = '';
-        do {
-          const page: EventPage = await read<EventPage>(runPath(run, `/journal?limit=${PAGE}${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ''}`));
-          all.push(...(page.events ?? []));
-          cursor = page.cursor ?? '';
-        } while (cursor && !gone);
-        if (!gone) setEvents(all);
-      } catch (problem) {
-        if (!gone) setError(problem instanceof Refused ? problem : new Refused({ detail: String(problem) }));
-      } finally {
-        busy = false;
-      }
-      if (dirty && !gone) {
-        dirty = false;
-        void load();
-      }
-    };
-    void load();
-    const stop = watchEvents({ run }, () => void load());
-    return () => {
-      gone = true;
-      stop();
-    };
-  }, [run]);
-  return { events, error };
-}
-
-export function Journal({ run, rows, entry }: TabProps & { entry?: string }): JSX.Element {
-  const { events, error } = useEntries(run);
+export function Journal({ run, rows, entry, at }: TabProps & { entry?: string }): JSX.Element {
   const { query } = usePlace();
   const show = query.get('show') ?? 'story';
-  const find = (query.get('find') ?? '').toLowerCase();
+  const find = query.get('find') ?? '';
   const [limit, setLimit] = useState(SHOWN);
   const chosen = Number(entry) || 0;
-  const titles = useMemo(() => new Map(rows.map((row) => [row.step.id, row.title])), [rows]);
-  const title = (step: string): string => titles.get(step) ?? step;
-  const story = useMemo(() => storyOf(events ?? [], title), [events, titles]);
+  const live = at ? undefined : { run };
+  const story = useRead<RunStory>(runPath(run, `/story${at}`), live);
   const isStory = show === 'story' && !find;
-  const entries = useMemo(() => (events ?? []).filter((event) => fits(event, show) && (!find || `${event.kind} ${event.step ?? ''} ${event.actor} ${JSON.stringify(event.data ?? {})}`.toLowerCase().includes(find))), [events, show, find]);
-  const shown: readonly number[] = isStory ? story.map((one) => one.from) : entries.map((one) => one.n);
+  const asked = new URLSearchParams(ABOUT.includes(show) ? { about: show } : show.startsWith('by:') ? { actor: show.slice(3) } : {});
+  if (find) asked.set('text', find);
+  asked.set('limit', String(Math.min(limit, MOST)));
+  const list = useRead<EventPage>(isStory ? null : runPath(run, `/journal?${asked}`), live);
+  const lines = story.data?.lines ?? [];
+  const events = (list.data?.events ?? []).filter((one) => !at || one.n <= Number(at.slice(4)));
+  const shown = isStory ? lines.map((one) => one.first) : events.map((one) => one.n);
   const move = (by: number): void => {
-    const at = shown.findIndex((n, index) => n >= chosen && (shown[index + 1] ?? Infinity) > chosen);
-    const next = shown[Math.max(0, Math.min(shown.length - 1, chosen ? at + by : 0))];
+    const here = shown.findIndex((n, index) => n >= chosen && (shown[index + 1] ?? Infinity) > chosen);
+    const next = shown[Math.max(0, Math.min(shown.length - 1, chosen ? here + by : 0))];
     if (next) go(`/runs/${enc(run)}/journal/${next}${location.search}`, true);
   };
   useKeys({ j: () => move(1), k: () => move(-1), ArrowDown: () => move(1), ArrowUp: () => move(-1) });
   useEffect(() => {
-    if (!chosen || !events) return;
+    if (!chosen || !shown.length) return;
     const found = document.querySelector<HTMLElement>('.entry[aria-current=true]');
     found?.scrollIntoView({ block: 'nearest' });
     found?.focus({ preventScroll: true });
-  }, [chosen, !!events]);
-  if (!events) return <NoAnswer whole={false} loading={!error} error={error} rows={10} />;
+  }, [chosen, !shown.length]);
+  if (!story.data) return <NoAnswer whole={false} {...story} rows={10} />;
+  const more = isStory ? lines.length - limit : list.data?.cursor ? MOST - limit : 0;
   return (
     <div class="story-body">
       <div class="story">
-        {isStory
-          ? story.slice(0, limit).map((one) => <StoryLine key={`${one.from} ${one.to} ${one.icon}`} run={run} one={one} chosen={chosen >= one.from && chosen <= one.to && (one.from === one.to || !story.some((other) => other.from === other.to && other.from === chosen))} />)
-          : entries.slice(0, limit).map((event) => <EntryLine key={event.n} run={run} event={event} title={title} chosen={event.n === chosen} />)}
-        {shown.length ? null : (
-          <Empty title="No entry matches" actions={<Button href={`/runs/${enc(run)}/journal`}>Show the story</Button>}>
-            {count(events.length, 'entry', 'entries')} hidden by this filter.
+        {isStory ? lines.slice(0, limit).map((one) => <Told key={one.first} run={run} one={one} chosen={chosen >= one.first && chosen <= one.last} />) : events.map((event) => <EntryLine key={event.n} run={run} event={event} rows={rows} chosen={event.n === chosen} />)}
+        {shown.length ? null : list.data || isStory ? (
+          <Empty title="No entry matches" actions={<Button href={runUrl(run, '/journal')}>Show the story</Button>}>
+            {count(story.data.n, 'entry', 'entries')} hidden by this filter.
           </Empty>
+        ) : (
+          <NoAnswer whole={false} {...list} rows={10} />
         )}
-        {shown.length > limit ? (
-          <Button small onClick={() => setLimit(limit + 500)}>
-            Show {number(Math.min(500, shown.length - limit))} more of {number(shown.length)}
+        {more > 0 ? (
+          <Button small onClick={() => setLimit(limit + SHOWN * 2)}>
+            Show more
           </Button>
         ) : null}
+        {list.data?.cursor && limit >= MOST ? <p class="meta">The first {number(MOST)} are shown. Find narrows them down.</p> : null}
       </div>
-      <Side run={run} events={events} story={story.length} show={show} find={query.get('find') ?? ''} chosen={chosen} />
+      <Side run={run} story={story.data} show={show} find={find} chosen={chosen} />
     </div>
   );
 }
 
-function fits(event: EventView, show: string): boolean {
-  if (show === 'story' || show === 'all') return true;
-  if (show.startsWith('by:')) return event.actor === show.slice(3);
-  return KIND_GROUPS[show]?.has(event.kind) ?? true;
-}
+/** By the event that a line is about: its icon and colour; a line without one is routine. */
+const EVENT: Record<string, readonly [IconName, string]> = {
+  run_paused: ['paused', 'wait'],
+  run_resumed: ['play', 'run'],
+  run_cancelled: ['cancelled', 'off'],
+  run_completed: ['completed', 'ok'],
+  run_compensated: ['undone', 'undo'],
+  run_compensation_failed: ['undo_failed', 'bad'],
+  run_adopted: ['project', '2'],
+  compensation_started: ['undone', 'undo'],
+  approval_requested: ['person', 'wait'],
+  approval_given: ['approvals', 'ok'],
+  approval_expired: ['clock', 'wait'],
+  approval_withdrawn: ['warning', 'wait'],
+  approval_overridden: ['warning', 'bad'],
+  step_skipped: ['skipped', 'off'],
+  step_retried: ['running', 'run'],
+  step_accepted: ['completed', 'ok'],
+  step_became_uncertain: ['uncertain', 'unc'],
+  undo_became_uncertain: ['uncertain', 'unc'],
+  undo_failed: ['undo_failed', 'bad'],
+};
+const KIND: Record<string, readonly [IconName, string]> = { start: ['person', '2'], routine: ['completed', 'ok'], undo: ['undo', 'undo'], decision: ['said', '2'], action: ['said', '2'], approval: ['failed', 'bad'], failure: ['failed', 'bad'], refused: ['failed', 'bad'], end: ['failed', 'bad'] };
+const PLAIN = new Set(['start', 'routine', 'action']);
+const ERASED = '[erased]';
 
-function StoryLine({ run, one, chosen }: { run: string; one: Chapter; chosen: boolean }): JSX.Element {
-  const href = `/runs/${enc(run)}/journal/${one.to === one.from ? one.from : one.to}`;
+function Told({ run, one, chosen }: { run: string; one: StoryLine; chosen: boolean }): JSX.Element {
+  const href = runUrl(run, `/journal/${one.last}`);
+  const [icon, tone] = EVENT[one.event ?? ''] ?? KIND[one.kind] ?? ['said', '2'];
+  const isCard = !!one.event && !PLAIN.has(one.kind) && one.event !== 'run_completed' && one.event !== 'run_compensated';
+  const took = one.until ? instant(one.until) - instant(one.at) : 0;
+  const facts = Object.entries(one.facts ?? {}).map(([name, value]) => `${name} ${name === 'digest' ? short(value) : value}`);
+  const entries = one.last - one.first + 1;
   return (
-    <article class={`entry${one.isCard ? ` carded e-${one.tone}` : ''}`} aria-current={chosen ? 'true' : undefined} tabIndex={-1} id={`entry-${one.from}`}>
+    <article class={`entry${isCard ? ` carded e-${tone}` : ''}`} aria-current={chosen ? 'true' : undefined} tabIndex={-1}>
       <span class="at">{clock(one.at)}</span>
-      <Icon name={one.icon} tone={one.tone} />
+      <Icon name={icon} tone={tone} />
       <div class="words">
         <p>
-          {one.lead ? <b>{one.lead}</b> : null} {one.text} {one.small && !one.isCard ? <span class="c-3">· {one.small}</span> : null}
+          {isCard ? <b>{one.text}</b> : one.text}
+          {took > 100 && !isCard ? ` in ${duration(took)}` : ''} {!one.event && entries > 3 ? <span class="c-3">· {number(entries)} entries</span> : null}
         </p>
-        {one.quote ? <p>“{one.quote}”</p> : null}
-        {one.small && one.isCard ? <p class="meta">{one.small}</p> : null}
+        {one.words ? <p>{one.words === ERASED ? 'The words of this entry were erased. The chain still holds.' : one.kind === 'failure' || one.kind === 'refused' ? one.words : `“${one.words}”`}</p> : null}
+        {(one.notes ?? []).map((note) => (
+          <p class="c-wait" key={note}>
+            {note}
+          </p>
+        ))}
+        {facts.length ? <p class="meta">{facts.join(' · ')}</p> : null}
       </div>
       <span class="row">
         {chosen ? (
@@ -134,26 +126,29 @@ function StoryLine({ run, one, chosen }: { run: string; one: Chapter; chosen: bo
             Copy link
           </Button>
         ) : null}
-        <a class="n" href={href} title={one.from === one.to ? `Entry ${one.from}` : `Entries ${one.from} to ${one.to}`}>
-          #{one.from === one.to ? one.from : `${one.from}–${one.to}`}
+        <a class="n" href={href} title={entries < 2 ? `Entry ${one.first}` : `Entries ${one.first} to ${one.last}`}>
+          #{entries < 2 ? one.first : `${one.first}–${one.last}`}
         </a>
       </span>
     </article>
   );
 }
 
-function EntryLine({ run, event, title, chosen }: { run: string; event: EventView; title: (step: string) => string; chosen: boolean }): JSX.Element {
-  const tone = KIND_GROUPS.failures!.has(event.kind) ? 'bad' : KIND_GROUPS.undo!.has(event.kind) ? 'undo' : event.kind.startsWith('approval') ? 'wait' : event.kind === 'step_completed' ? 'ok' : '2';
+const BAD = /failed|refused|lost|uncertain/;
+
+function EntryLine({ run, event, rows, chosen }: { run: string; event: EventView; rows: readonly Row[]; chosen: boolean }): JSX.Element {
+  const tone = BAD.test(event.kind) ? 'bad' : /undo|compensat/.test(event.kind) ? 'undo' : event.kind.startsWith('approval') ? 'wait' : event.kind === 'step_completed' ? 'ok' : '2';
   const icon = isPerson(event.actor) ? 'person' : isAgent(event.actor) ? 'robot' : tone === 'bad' ? 'failed' : tone === 'undo' ? 'undo' : tone === 'ok' ? 'completed' : 'dot';
   const data = (event.data ?? {}) as Record<string, unknown>;
   const words = data.message ?? data.reason ?? data.text ?? data.decision ?? data.description ?? '';
+  const title = event.step && (rows.find((row) => row.step.id === event.step)?.title ?? event.step);
   return (
     <article class="entry" aria-current={chosen ? 'true' : undefined} tabIndex={-1}>
       <span class="at">{clock(event.at)}</span>
       <Icon name={icon} tone={tone} size={icon === 'dot' ? 10 : 16} />
       <div class="words">
         <p>
-          <b>{spaced(event.kind)}</b> {event.step ? title(event.step) : ''} {event.attempt && event.attempt > 1 ? `, try ${event.attempt}` : ''} <span class="c-3">{actor(event.actor)}</span> {words ? <span class="c-2">{String(words).slice(0, 300)}</span> : null}
+          <b>{spaced(event.kind)}</b> {title} {event.attempt && event.attempt > 1 ? `, try ${event.attempt}` : ''} <span class="c-3">{actor(event.actor)}</span> {words ? <span class="c-2">{String(words).slice(0, 300)}</span> : null}
         </p>
       </div>
       <a class="n" href={`/runs/${enc(run)}/journal/${event.n}${location.search}`}>
@@ -163,16 +158,17 @@ function EntryLine({ run, event, title, chosen }: { run: string; event: EventVie
   );
 }
 
-function Side({ run, events, story, show, find, chosen }: { run: string; events: readonly EventView[]; story: number; show: string; find: string; chosen: number }): JSX.Element {
-  const tally = (key: string): number => events.filter((event) => fits(event, key)).length;
-  const people = [...new Set(events.map((event) => event.actor))].filter((one) => isPerson(one) || isAgent(one)).slice(0, 6);
+function Side({ run, story, show, find, chosen }: { run: string; story: RunStory; show: string; find: string; chosen: number }): JSX.Element {
+  const about = story.subjects ?? {};
   const list: readonly (readonly [string, string, number])[] = [
-    ['story', 'Story', story],
-    ['all', 'Every entry', events.length],
-    ['decisions', 'Decisions and approvals', tally('decisions')],
-    ['failures', 'Failures and retries', tally('failures')],
-    ['undo', 'Undo', tally('undo')],
-    ...people.map((one) => [`by:${one}`, `By ${actor(one)}`, tally(`by:${one}`)] as const),
+    ['story', 'Story', (story.lines?.length ?? 0) + (story.left_out ?? 0)],
+    ['all', 'Every entry', story.n],
+    ['decisions', 'Decisions and approvals', about.decisions ?? 0],
+    ['failures', 'Failures and retries', about.failures ?? 0],
+    ['undo', 'Undo', about.undo ?? 0],
+    ...Object.entries(story.actors ?? {})
+      .slice(0, 6)
+      .map(([one, value]) => [`by:${one}`, `By ${actor(one)}`, value] as const),
   ];
   return (
     <aside class="story-side" aria-label="Filter and proof">

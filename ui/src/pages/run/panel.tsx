@@ -13,8 +13,7 @@ import { Button, Pill, copyText } from '../../kit/kit';
 import { Value } from '../../kit/value';
 import { ATTEMPT, PROOF } from '../../states';
 import { ACTIONS, actionHref } from './actions';
-import { lookOfStep, runPath, titleOf, type Row, type Step } from './model';
-import { tabHref } from './run';
+import { lookOfStep, runPath, tabHref, type Row, type Step } from './model';
 
 interface PanelProps {
   run: string;
@@ -24,8 +23,9 @@ interface PanelProps {
 }
 
 export function StepPanel({ run, step, rows, tab }: PanelProps): JSX.Element {
-  const detail = useRead<StepDetail>(runPath(run, `/steps/${enc(step)}`), { run });
   const { query } = usePlace();
+  const at = query.get('at');
+  const detail = useRead<StepDetail>(runPath(run, `/steps/${enc(step)}${at ? `?at=${at}` : ''}`), at ? undefined : { run });
   const data = detail.data;
   const row = rows.find((one) => one.step.id === step);
   const view = (data?.step ?? row?.step) as Step | undefined;
@@ -49,7 +49,7 @@ export function StepPanel({ run, step, rows, tab }: PanelProps): JSX.Element {
   const held = view.status === 'waiting' && view.due ? ` · held until ${clock(view.due)}` : '';
   return (
     <>
-      <PanelHead run={run} tab={tab} note={note + held} title={row?.title ?? titleOf(view)} />
+      <PanelHead run={run} tab={tab} note={note + held} title={row?.title ?? view.title ?? step} />
       <div class="tags">
         <Pill look={look} />
         {view.proof ? <ProofTag proof={view.proof} /> : null}
@@ -60,7 +60,7 @@ export function StepPanel({ run, step, rows, tab }: PanelProps): JSX.Element {
         ) : null}
         <code class="tag">{view.id}</code>
       </div>
-      <StepActions run={run} actions={data?.actions ?? []} step={step} />
+      <StepActions run={run} actions={data?.actions ?? []} step={step} asked={view.kind === 'prompt' && ['ready', 'waiting'].includes(view.status)} />
       {view.message && (look.tone === 'bad' || look.tone === 'unc' || view.status === 'skipped') ? (
         <div class={`said-no${view.status === 'skipped' ? ' ok' : ''}`}>
           <Icon name={look.icon} tone={look.tone} />
@@ -98,16 +98,21 @@ export function ProofTag({ proof }: { proof: string }): JSX.Element {
   );
 }
 
-function StepActions({ run, actions, step }: { run: string; actions: readonly LegalAction[]; step: string }): JSX.Element | null {
+function StepActions({ run, actions, step, asked }: { run: string; actions: readonly LegalAction[]; step: string; asked: boolean }): JSX.Element | null {
   const live = useStore(isLive);
   const own = actions.filter((one) => one.step === step && ACTIONS[one.action]);
   const answers = actions.filter((one) => one.action === 'approve');
-  if (!own.length && !answers.length) return null;
+  if (!own.length && !answers.length && !asked) return null;
   return (
     <div class="row wrap" style={{ marginTop: '12px' }}>
       {answers.length ? (
         <Button small kind="primary" href={`/approvals/${enc(run)}/${enc(step)}`} disabled={!live}>
           Review
+        </Button>
+      ) : null}
+      {asked ? (
+        <Button small href={actionHref(run, 'submit', step)} disabled={!live}>
+          Submit…
         </Button>
       ) : null}
       {own.map((one) => (
@@ -157,7 +162,17 @@ function Detail({ run, data, view, tries, chosen }: { run: string; data: StepDet
           <Value value={data.input} />
         </Section>
       )}
-      <Section title="Output" note={shown && chosen !== tries.length ? `of try ${chosen}` : undefined}>
+      <Section
+        title="Output"
+        note={
+          <>
+            {shown && chosen !== tries.length ? `of try ${chosen} · ` : ''}
+            <a class="link" href={`/runs/${enc(run)}/values?a=${encodeURIComponent(view.id)}`}>
+              Compare…
+            </a>
+          </>
+        }
+      >
         <Value value={output} empty={view.status === 'completed' ? 'Nothing was given back.' : look(view) === 'bad' ? 'Nothing: it failed.' : 'Nothing yet.'} />
       </Section>
       {view.kind === 'tool' && !data.checks?.length && view.status === 'completed' ? (
@@ -348,6 +363,9 @@ export function callShort(tool: string, args: unknown): string {
   return [tool, callArgs(args)].filter(Boolean).join(' ');
 }
 
+/** Whether the tool said, when it was called, that a call under the same key has its effect only once. */
+const isRepeatable = (data: StepDetail, view: Step): boolean => view.effect === 'none' || !!data.events?.some((one) => one.kind === 'attempt_started' && one.data?.idempotent);
+
 function Small({ run, data, view }: { run: string; data: StepDetail; view: Step }): JSX.Element {
   const last = data.events?.[data.events.length - 1];
   return (
@@ -367,9 +385,9 @@ function Small({ run, data, view }: { run: string; data: StepDetail; view: Step 
         ) : null}
         {data.key ? (
           <>
-            <dt>Same key</dt>
+            <dt>Key</dt>
             <dd>
-              <code>{data.key}</code> <span class="meta">it cannot happen twice</span>
+              <code>{data.key}</code> <span class="meta">the same for each attempt{isRepeatable(data, view) ? ': it cannot happen twice' : ', but nothing shows that this tool looks at it: a retry may do it twice'}</span>
             </dd>
           </>
         ) : null}

@@ -1,15 +1,17 @@
 /** One run: what it is, why it is where it is, and six ways to look at it. Each tab, step and entry is a URL. */
 import type { JSX } from 'preact';
-import { useEffect, useMemo } from 'preact/hooks';
-import type { RunView } from '../../core/contract';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
+import type { AsOf, RunView } from '../../core/contract';
 import { useKeys } from '../../core/keys';
 import { isLive } from '../../core/live';
-import { enc, go, usePlace } from '../../core/router';
-import { labelOf, runName, titled, waitingKind } from '../../core/runs';
+import { enter } from '../../core/project';
+import { enc, go, usePlace, withQuery } from '../../core/router';
+import { runName, waitingKind, workflowId } from '../../core/runs';
 import { useStore } from '../../core/store';
-import { number } from '../../core/words';
+import { capital, clock, instant, number } from '../../core/words';
 import { useCommands } from '../../frame/commands';
 import { NoAnswer, Shell } from '../../frame/shell';
+import { Icon } from '../../kit/icons';
 import { Bones, Button, Empty, Part, copyText } from '../../kit/kit';
 import { fetchSoon, late } from '../../kit/late';
 import { useNow } from '../../kit/now';
@@ -17,7 +19,7 @@ import type { PageProps } from '../../routes';
 import { runLook } from '../../states';
 import { actionHref, commandsOf } from './actions';
 import { Header } from './header';
-import { MANY, rowsOf, stepHref, useFacts, useRun, useSteps, type Row } from './model';
+import { MANY, rowsOf, tabHref, useRun, useSteps, type Row } from './model';
 import type { DoProps } from './do';
 import { StepPanel } from './panel';
 import { StepList } from './steps';
@@ -27,6 +29,8 @@ export interface TabProps {
   view: RunView;
   rows: readonly Row[];
   selected: string;
+  /** `?at=31` while the run is shown as it was. */
+  at: string;
 }
 
 const TABS = ['steps', 'graph', 'timeline', 'journal', 'values', 'definition'] as const;
@@ -41,19 +45,32 @@ const LATE = {
   definition: late<InTab>(() => import('./definition').then((file) => file.Definition)),
 };
 const DoPanel = late<DoProps>(() => import('./do').then((file) => file.DoPanel));
+const SubmitPanel = late<DoProps>(() => import('./submit').then((file) => file.SubmitPanel));
 
 export function RunPage({ params }: PageProps): JSX.Element {
   const run = params.run!;
   const { query } = usePlace();
-  const view = useRun(run);
-  const { steps } = useSteps(run);
-  const facts = useFacts(run);
+  const at = query.get('at') ?? '';
+  const view = useRun(run, at);
+  const { steps } = useSteps(run, at);
   const now = useNow();
-  const rows = useMemo(() => rowsOf(steps ?? [], facts, now), [steps, facts, now]);
+  const last = useRef<RunView | undefined>(undefined);
+  last.current = view.data ?? (view.error ? undefined : last.current);
+  const moment = last.current?.as_of ? instant(last.current.as_of.at) : now;
+  const rows = useMemo(() => rowsOf(steps ?? [], moment), [steps, moment]);
   const tab = tabOf(params, query.get('tab'));
   const live = useStore(isLive);
-  const data = view.data;
+  const data = last.current;
+  useEffect(() => {
+    if (!data?.project?.hint) enter(data?.project?.id);
+  }, [data?.project?.id]);
   const actions = data?.actions ?? [];
+  /** Step through the run's events; the newest is now. */
+  const scrub = (by: number): void => {
+    const newest = data?.as_of?.of ?? data?.n ?? 0;
+    const next = (Number(at) || newest) + by;
+    if (newest && next > 0 && view.data) go(withQuery({ at: next < newest ? String(next) : undefined }), true);
+  };
   const may = (action: string): boolean => live && actions.some((one) => one.action === action);
   const open = (action: string) => () => {
     if (may(action)) go(actionHref(run, action, actions.find((one) => one.action === action)?.step));
@@ -68,29 +85,34 @@ export function RunPage({ params }: PageProps): JSX.Element {
       if (asked) go(`/approvals/${enc(run)}/${enc(asked.step)}`);
     },
     y: () => void copyText(location.origin + location.pathname, 'Link copied'),
+    ',': () => scrub(-1),
+    ';': () => scrub(1),
     Escape: () => {
       if (params.step || params.action) go(tabHref(run, tab));
+      else if (at) go(withQuery({ at: undefined }), true);
     },
   });
-  useCommands(data ? commandsOf(run, actions, runName({ ...data, ...titles(data) })) : []);
+  useCommands(data ? commandsOf(run, actions, runName(data)) : []);
 
   useEffect(() => fetchSoon([LATE.graph, LATE.timeline, LATE.journal, DoPanel]), []);
-  const name = data ? runName({ ...data, ...titles(data) }) : run;
-  const crumbs = [{ word: 'Runs', href: '/runs' }, ...(data ? [{ word: data.name || titled(data.workflow), href: `/runs?workflow=${encodeURIComponent(data.workflow.replace(/@.*/, ''))}` }] : []), { word: labelOf(data) || run }];
+  const name = data ? runName(data) : run;
+  const crumbs = [{ word: 'Runs', href: '/runs' }, ...(data ? [{ word: data.name || data.workflow, href: `/runs?workflow=${encodeURIComponent(workflowId(data.workflow))}` }] : []), { word: data?.label || run }];
   if (!data) {
     return (
       <Shell crumbs={crumbs} title={run}>
-        {view.error?.status === 404 ? <NoRun run={run} hint={view.error.problem.hint} /> : <NoAnswer {...view} rows={8} />}
+        {view.error?.status === 404 && !at ? <NoRun run={run} hint={view.error.problem.hint} /> : <NoAnswer {...view} rows={8} />}
       </Shell>
     );
   }
+  const Decide = params.action === 'submit' ? SubmitPanel : DoPanel;
   const panel = params.action ? (
-    <DoPanel run={run} view={data} rows={rows} action={params.action} step={query.get('step') ?? ''} tab={tab} />
+    <Decide run={run} view={data} rows={rows} action={params.action} step={query.get('step') ?? ''} tab={tab} />
   ) : params.step ? (
     <StepPanel key={params.step} run={run} step={params.step} rows={rows} tab={tab} />
   ) : null;
   return (
     <Shell crumbs={crumbs} title={`${name}: ${runLook(data.status, waitingKind(data)).word}`} flush>
+      {data.as_of ? <Moment moment={data.as_of} scrub={scrub} /> : null}
       <Header run={run} view={data} rows={rows} name={name} tab={tab} />
       <nav class="tabs" aria-label="Of this run">
         {TABS.map((one) => (
@@ -101,10 +123,11 @@ export function RunPage({ params }: PageProps): JSX.Element {
           </a>
         ))}
       </nav>
+      {panel ? <h1 class="sr phone">{name}</h1> : null}
       <div class={`run-body${panel ? ' with-panel' : ''}`}>
         <div class="run-tab">
           <Part key={tab}>
-            {!steps ? <Bones rows={10} what={data.n ? `${number(data.n)} entries` : ''} /> : <TabBody tab={tab} run={run} view={data} rows={rows} selected={params.step ?? ''} entry={params.entry} />}
+            {!steps ? <Bones rows={10} what={data.n ? `${number(data.n)} entries` : ''} /> : <TabBody tab={tab} run={run} view={data} rows={rows} selected={params.step ?? ''} entry={params.entry} at={at && `?at=${at}`} />}
           </Part>
         </div>
         {panel ? (
@@ -131,10 +154,29 @@ function tabOf(params: Record<string, string>, asked: string | null): Tab {
   return (TABS as readonly string[]).includes(wanted) ? (wanted as Tab) : 'steps';
 }
 
-export const tabHref = (run: string, tab: Tab | string): string => `/runs/${enc(run)}${tab === 'steps' ? '' : `/${tab}`}`;
-export const openStep = (run: string, step: string, tab: string): void => go(stepHref(run, step, tab === 'steps' ? '' : `?tab=${tab}`));
-
-const titles = (view: RunView): { name?: string; label?: string } => ({ name: view.name || undefined, label: labelOf(view) || undefined });
+/** The run is shown as it was: of when, and the way back. */
+function Moment({ moment, scrub }: { moment: AsOf; scrub: (by: number) => void }): JSX.Element {
+  return (
+    <div class="banner moment" role="status">
+      <Icon name="clock" />
+      <p class="grow">
+        <b>
+          As of entry {number(moment.n)} of {number(moment.of)}, {clock(moment.at)}
+        </b>{' '}
+        <span class="c-2">{moment.text}</span>
+      </p>
+      <Button small kbd="," disabled={moment.n < 2} onClick={() => scrub(-1)}>
+        Back
+      </Button>
+      <Button small kbd=";" onClick={() => scrub(1)}>
+        Forward
+      </Button>
+      <Button small kind="primary" kbd="esc" onClick={() => go(withQuery({ at: undefined }), true)}>
+        Back to now
+      </Button>
+    </div>
+  );
+}
 
 function NoRun({ run, hint }: { run: string; hint?: string }): JSX.Element {
   const near = /run_[a-z0-9]+/.exec(hint ?? '')?.[0];
@@ -153,7 +195,7 @@ function NoRun({ run, hint }: { run: string; hint?: string }): JSX.Element {
         </>
       }
     >
-      {hint}
+      {capital(hint ?? '')}
     </Empty>
   );
 }

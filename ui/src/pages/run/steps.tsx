@@ -6,8 +6,8 @@ import { go, place, withQuery } from '../../core/router';
 import { count, number, said } from '../../core/words';
 import { Icon } from '../../kit/icons';
 import { Button, Empty, Find, StateIcon } from '../../kit/kit';
-import { actionHref } from './actions';
-import { stepHref, type Row } from './model';
+import { ACTIONS, groupHref } from './actions';
+import { isContainer, stepHref, type Row } from './model';
 import type { TabProps } from './run';
 
 type Chip = { key: string; word: string; icon?: 'failed' | 'running' | 'ready' | 'completed'; tone?: string; fits: (row: Row) => boolean };
@@ -62,11 +62,13 @@ export function StepList(props: TabProps & { many: boolean }): JSX.Element {
             <p class="grow">
               <b>{number(group.rows.length)} failed for one reason:</b> {said(group.message).text} <span class="c-3">{said(group.message).code}</span>
             </p>
-            {view.actions?.some((one) => one.action === 'retry' && one.step === group.rows[0]!.step.id) ? (
-              <Button small href={actionHref(run, 'retry', group.rows[0]!.step.id)}>
-                Retry…
-              </Button>
-            ) : null}
+            {['retry', 'skip'].map((action) =>
+              view.actions?.some((one) => one.action === action && one.step === group.rows[0]!.step.id) ? (
+                <Button key={action} small href={groupHref(run, action, group.rows[0]!.step.id)}>
+                  {ACTIONS[action]!.word} all {number(group.rows.length)}…
+                </Button>
+              ) : null,
+            )}
           </header>
           <Rows run={run} rows={group.rows} all={rows} selected={selected} plain />
         </section>
@@ -107,7 +109,7 @@ export function StepList(props: TabProps & { many: boolean }): JSX.Element {
 function causes(rows: readonly Row[]): readonly { message: string; rows: Row[] }[] {
   const by = new Map<string, Row[]>();
   for (const row of rows) {
-    if (row.step.status !== 'failed' || !row.step.message || row.step.kind === 'each') continue;
+    if (row.step.status !== 'failed' || !row.step.message || isContainer(row.step)) continue;
     by.set(row.step.message, [...(by.get(row.step.message) ?? []), row]);
   }
   return [...by].filter(([, list]) => list.length > 1).map(([message, list]) => ({ message, rows: list }));
@@ -128,7 +130,7 @@ function useOpening(run: string, rows: readonly Row[], selected: string, many: b
 const RANK = ['uncertain', 'compensation_failed', 'failed', 'waiting', 'running', 'compensating'];
 export function worst(rows: readonly Row[]): Row | undefined {
   for (const status of RANK) {
-    const found = rows.find((row) => (row.step.status === status || (status === 'waiting' && row.look.tone === 'wait')) && row.step.kind !== 'each' && row.step.kind !== 'repeat' && row.step.kind !== 'workflow');
+    const found = rows.find((row) => (row.step.status === status || (status === 'waiting' && row.look.tone === 'wait')) && !isContainer(row.step));
     if (found) return found;
   }
   return undefined;
@@ -170,7 +172,7 @@ const WINDOWED = 120;
 const OVER = 12;
 
 /** The rows; of many only those near the screen are in the page. */
-function Rows({ run, rows, all, selected, plain }: RowsProps): JSX.Element {
+export function Rows({ run, rows, all, selected, plain }: RowsProps): JSX.Element {
   const box = useRef<HTMLOListElement>(null);
   const height = useRowHeight();
   const [range, setRange] = useState<readonly [number, number]>([0, 60]);
@@ -253,15 +255,24 @@ const KNOWN: Record<string, { word: string; icon: 'approvals' | 'said' | 'bolt' 
   carried: { word: 'carried over', icon: 'link' },
 };
 
+/** Why a step was skipped, in few words: its panel has the condition. */
+const skipped = (message: string | undefined): string => (message?.startsWith('`when:') ? 'condition not met' : message || 'skipped');
+
 function StepRow({ run, row, selected, plain, undo, ends }: StepRowProps): JSX.Element {
   const { step, look } = row;
   const tries = step.attempts ?? 0;
   const known = step.kind === 'prompt' && step.status === 'completed' ? KNOWN[step.proof ?? ''] : undefined;
   const dim = step.status === 'pending' || step.status === 'skipped' ? ' dim' : '';
-  const note = step.says || (plain || look.tone === 'bad' || step.status === 'skipped' ? said(step.message).text : '') || '';
+  const line = useRef<HTMLAnchorElement>(null);
+  const was = useRef(step.status);
+  useEffect(() => {
+    if (was.current !== step.status && !matchMedia('(prefers-reduced-motion: reduce)').matches) line.current?.animate([{ backgroundColor: `var(--${look.tone}-t)` }, {}], 600);
+    was.current = step.status;
+  }, [step.status]);
+  const note = step.says || (step.status === 'skipped' ? skipped(step.message) : plain || look.tone === 'bad' ? said(step.message).text : '') || '';
   return (
     <li class={`${undo}${ends}${dim}`}>
-      <a class={`step-row${plain ? ' plain' : ''}`} href={stepHref(run, step.id)} data-step={step.id} aria-current={selected ? 'true' : undefined}>
+      <a ref={line} class={`step-row${plain ? ' plain' : ''}`} href={stepHref(run, step.id)} data-step={step.id} aria-current={selected ? 'true' : undefined}>
         <span class="rail-icon">
           <StateIcon look={look} named />
         </span>
@@ -279,7 +290,7 @@ function StepRow({ run, row, selected, plain, undo, ends }: StepRowProps): JSX.E
             <span class={`num tries ${tries > 1 ? 'c-wait' : 'c-2'}`}>{tries || ''}</span>
             <span class={`effect labelled ${row.effect.tone ? `c-${row.effect.tone}` : known?.tone ? `c-${known.tone}` : 'c-2'}`}>
               {row.effect.tone === 'undo' ? <Icon name="undone" size={14} /> : row.effect.tone === 'bad' ? <Icon name={look.icon === 'undo_failed' ? 'undo_failed' : 'warning'} size={14} /> : known ? <Icon name={known.icon} size={14} /> : null}
-              <span>{row.effect.tone ? row.effect.word : known?.word ?? (row.effect.word || (step.status === 'skipped' ? step.message || 'skipped' : step.status === 'waiting' ? look.word : ''))}</span>
+              <span>{row.effect.tone ? row.effect.word : known?.word ?? (row.effect.word || (step.status === 'skipped' ? skipped(step.message) : step.status === 'waiting' ? look.word : ''))}</span>
             </span>
           </>
         )}

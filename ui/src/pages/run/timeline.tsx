@@ -11,12 +11,13 @@ import { useNow } from '../../kit/now';
 import { Segmented } from './graph-view';
 import { isContainer, runPath, stepHref, type Row } from './model';
 import type { TabProps } from './run';
-import { scaleOf, ticksOf, type Scale } from './time-scale';
+import { scaleOf, ticksOf, type Piece, type Scale } from './time-scale';
 
 const LANE = 28;
 const WIDE = 1_000;
 const ROUNDS_MAX = 40;
 const LANES_MAX = 300;
+const STRIP = 200;
 const IDLE = new Set(['person_wait', 'agent_wait', 'retry_wait', 'decision_wait', 'time_wait', 'undo_wait', 'paused']);
 const WORD: Record<string, string> = { work: 'work', failed: 'failed try', lost: 'outcome unknown', retry_wait: 'wait before a retry', person_wait: 'waiting for a person', agent_wait: 'with the agent', decision_wait: 'waiting for a decision', time_wait: 'waiting for a time', undo_wait: 'wait before the undo is tried again', paused: 'paused', undo: 'undo', undo_failed: 'failed undo', running: 'running' };
 
@@ -26,8 +27,11 @@ interface Lane {
   isCritical: boolean;
 }
 
-export function Timeline({ run, view, rows }: TabProps): JSX.Element {
-  const given = useRead<Given>(runPath(run, '/timeline'), { run });
+/** Ticks of one axis have one unit: 80 ms, 100 ms, 120 ms. */
+const tickWords = (at: number, last: number): string => (!at ? '0 s' : last < 1_000 ? `${at} ms` : duration(at));
+
+export function Timeline({ run, view, rows, at }: TabProps): JSX.Element {
+  const given = useRead<Given>(runPath(run, `/timeline${at}`), at ? undefined : { run });
   const [compress, setCompress] = useState(true);
   const [asTable, setAsTable] = useState(false);
   const now = useNow();
@@ -75,6 +79,9 @@ function lanesOf(rows: readonly Row[], data: Given | undefined): readonly Lane[]
   return lanes;
 }
 
+/** Whether the words of a wait would run into those of the one before; every second one of a row stands higher. */
+const isClose = (gaps: readonly Piece[], index: number): boolean => index > 0 && gaps[index]!.x - gaps[index - 1]!.x < 0.14 && !isClose(gaps, index - 1);
+
 function Drawing({ run, lanes, scale, end, critical }: { run: string; lanes: readonly Lane[]; scale: Scale; end: number; critical: readonly string[] }): JSX.Element {
   const [focus, setFocus] = useState(0);
   const height = lanes.length * LANE;
@@ -96,20 +103,20 @@ function Drawing({ run, lanes, scale, end, critical }: { run: string; lanes: rea
       <div class="axis" aria-hidden>
         {ticks.map((at) => (
           <span key={at} style={{ left: `${scale.x(scale.from + at) * 100}%` }}>
-            {at ? duration(at) : '0 s'}
+            {tickWords(at, ticks.at(-1) ?? 0)}
           </span>
         ))}
         {scale.pieces
           .filter((piece) => piece.isGap)
-          .map((piece) => (
-            <span key={piece.from} style={{ left: `${(piece.x + piece.width / 2) * 100}%` }}>
+          .map((piece, index, gaps) => (
+            <span key={piece.from} style={{ left: `${(piece.x + piece.width / 2) * 100}%`, top: isClose(gaps, index) ? '-12px' : undefined }}>
               {duration(piece.to - piece.from)} wait
             </span>
           ))}
       </div>
       <div onKeyDown={move}>
         {lanes.map((lane, index) => (
-          <a key={lane.row.step.id} class={`lane-name${lane.isCritical ? ' critical' : ''}`} href={stepHref(run, lane.row.step.id, '?tab=timeline')} tabIndex={index === focus ? 0 : -1} style={{ paddingLeft: `${lane.row.depth * 14}px` }}>
+          <a key={lane.row.step.id} class={`lane-name${lane.isCritical ? ' critical' : ''}`} href={stepHref(run, lane.row.step.id, 'timeline')} tabIndex={index === focus ? 0 : -1} style={{ paddingLeft: `${lane.row.depth * 14}px` }}>
             <StateIcon look={lane.row.look} size={14} named />
             <span class="cut">{lane.row.title}</span>
             <span class="sr">
@@ -145,9 +152,20 @@ function Drawing({ run, lanes, scale, end, critical }: { run: string; lanes: rea
   );
 }
 
+/** A strip of many bars: one for each place on it, a failure before anything else. */
+function thinned(bars: readonly Bar[], scale: Scale): readonly Bar[] {
+  if (bars.length <= STRIP) return bars;
+  const at = new Map<number, Bar>();
+  for (const bar of bars) {
+    const place = Math.round(scale.x(instant(bar.start)) * STRIP);
+    if (!at.has(place) || /failed|lost/.test(bar.kind)) at.set(place, bar);
+  }
+  return [...at.values()];
+}
+
 function LaneBars({ lane, top, scale, end }: { lane: Lane; top: number; scale: Scale; end: number }): JSX.Element {
   const { row } = lane;
-  const bars = lane.bars;
+  const bars = thinned(lane.bars, scale);
   const percent = (value: number): string => `${value * 100}%`;
   const last = bars.filter((bar) => !bar.kind.startsWith('undo')).at(-1);
   const holds = isContainer(row.step) && !bars.length && row.step.started;
@@ -242,7 +260,7 @@ function TimeTable({ run, bars, rows, end }: { run: string; bars: readonly Bar[]
           {bars.slice(0, 2000).map((bar, index) => (
             <tr key={index}>
               <td>
-                <a href={stepHref(run, bar.step, '?tab=timeline')}>{title(bar.step)}</a> <code class="c-3">{bar.step}</code>
+                <a href={stepHref(run, bar.step, 'timeline')}>{title(bar.step)}</a> <code class="c-3">{bar.step}</code>
               </td>
               <td>{WORD[bar.kind] ?? bar.kind}</td>
               <td class="num">{bar.attempt || ''}</td>

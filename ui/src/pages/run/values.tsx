@@ -1,5 +1,6 @@
 /** Compare values: two steps, two tries, before and after a step, two runs. The signs + and - say it, the tint only repeats it. */
 import type { JSX } from 'preact';
+import { useEffect } from 'preact/hooks';
 import { useRead } from '../../core/api';
 import type { RunComparison, RunPage, StepDetail, ValueComparison, ValueDifference } from '../../core/contract';
 import { enc, go, match, usePlace, withQuery } from '../../core/router';
@@ -29,6 +30,10 @@ export function Values(props: TabProps): JSX.Element {
   const choices = mode === 'tries' ? tried : withOutput;
   const a = query.get('a') ?? (mode === 'tries' ? (choices[0] ? `${choices[0].step.id}:1` : '') : choices[0]?.step.id ?? '');
   const b = query.get('b') ?? (mode === 'tries' ? (choices[0] ? `${choices[0].step.id}:${choices[0].step.attempts}` : '') : choices[1]?.step.id ?? '');
+  // What is compared stands in the address, so that its link and its JSON say the same.
+  useEffect(() => {
+    if (mode !== 'runs' && a && !query.get('a')) go(withQuery({ mode, a, b: mode === 'around' ? '' : b }), true);
+  }, [mode, a]);
   return (
     <>
       <div class="picture-bar">

@@ -7,6 +7,7 @@ import contextlib
 import select
 import sys
 import tempfile
+from importlib import import_module
 from pathlib import Path
 from typing import Final
 
@@ -34,6 +35,7 @@ from handrail.logs import start_logging
 from handrail.settings import Settings, read_settings
 
 ACTOR: Final = "person:you"
+CONSOLE: Final = "handrail.interfaces.cli.demo.console"
 PAUSE_S: Final = 1.5
 ANSWER_S: Final = 20.0
 """How long the demo waits for a yes or no before it continues."""
@@ -42,10 +44,15 @@ HIDDEN: Final = (b"403 from", b"200 from")
 
 
 @click.command()
+@click.option("--console", "shows", is_flag=True, help="Then show it all in a browser, until Ctrl-C; needs a terminal.")
 @click.pass_context
 @reports_errors
-async def command(ctx: click.Context) -> None:
-    """A one-minute tour: check a plan, run it, undo it after a failure, approve, succeed, and detect an attack."""
+async def command(ctx: click.Context, shows: bool) -> None:
+    """A one-minute tour: check a plan, run it, undo it after a failure, approve, succeed, and detect an attack.
+
+    It works in a temporary folder, and leaves nothing behind."""
+    if shows:
+        _require_terminal()
     with tempfile.TemporaryDirectory(prefix="handrail-demo-") as folder:
         async with demo_registry() as registry:
             settings = _settings(settings_of(ctx), Path(folder), registry)
@@ -55,12 +62,25 @@ async def command(ctx: click.Context) -> None:
             file = Path(folder) / "release.yaml"
             _check(file, settings)
             await _pause()
-            await _tour(file, settings, registry)
-        await _attack(settings)
+            undone = await _tour(file, settings, registry)
+            await _attack(settings)
+            if shows:
+                _title("8. All of it in the console; the attack is taken out again")
+                # Imported late: the server takes three times as long to import as all of the tour.
+                await import_module(CONSOLE).show_console(settings, undone)
     _title("The demo's folder is deleted. Next:")
     say("  handrail workflow validate FILE    check a definition of yours")
     say("  handrail run start FILE --watch    run it; `handrail run list` and `handrail run show RUN --full`")
     say("  handrail tools list                list the tools that plans can call")
+
+
+def _require_terminal() -> None:
+    """Refuse before the tour: without a terminal the link is not seen, and Ctrl-C can not be pressed."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise click.UsageError(
+            "--console needs a terminal: it shows a link and serves until Ctrl-C. Leave it out, or run "
+            "`handrail serve` with a folder of your own."
+        )
 
 
 def _settings(own: Settings, folder: Path, registry: DemoRegistry) -> Settings:
@@ -92,10 +112,11 @@ def _check(file: Path, settings: Settings) -> None:
     say(terminal_picture(definition, width=90).rstrip("\n"))
 
 
-async def _tour(file: Path, settings: Settings, registry: DemoRegistry) -> None:
+async def _tour(file: Path, settings: Settings, registry: DemoRegistry) -> str:
+    """The whole tour; returns the run that was undone."""
     async with open_assembly(settings, picks_up=False) as parts:
         await parts.writer.plans.save(load_valid(str(file), settings)[0], actor=ACTOR, note="first try")
-        await _fail(file, parts, registry)
+        undone = await _fail(file, parts, registry)
         run = await _succeed(file, parts, registry)
         _title("6. The journal of the second run, and the proof that no event was changed")
         for entry in await entries_of(parts.writer.reader.store, run.id):
@@ -105,9 +126,10 @@ async def _tour(file: Path, settings: Settings, registry: DemoRegistry) -> None:
         verdict = await look.verify(replay=True)
     signed = f"{verdict.signed_events:,} signed by a checkpoint"
     say(f"  journal verified: {plural(verdict.events, 'event')}, {signed}", fg="green")
+    return undone
 
 
-async def _fail(file: Path, parts: Assembly, registry: DemoRegistry) -> None:
+async def _fail(file: Path, parts: Assembly, registry: DemoRegistry) -> str:
     _title("3. It runs: two writes in parallel, a retry, and a permanent failure")
     _print_files(parts, "before")
     run = await _started(file, parts, registry)
@@ -123,6 +145,7 @@ async def _fail(file: Path, parts: Assembly, registry: DemoRegistry) -> None:
     await _watched(parts, run.id, after=seen)
     _print_files(parts, "after")
     await _pause()
+    return run.id
 
 
 async def _watched(parts: Assembly, run_id: str, *, after: int = 0) -> int:
@@ -203,6 +226,7 @@ async def _attack(settings: Settings) -> None:
     settings.journal.write_bytes(content.replace(*HIDDEN))
     async with open_reader(settings) as look:
         verdict = await look.verify(replay=True)
+    settings.journal.write_bytes(content)
     for broken in verdict.breaks[:2]:
         say(f"  detected: {broken.stream} #{broken.n}: {broken.reason}", fg="red")
     if verdict.ok:

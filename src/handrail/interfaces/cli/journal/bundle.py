@@ -14,7 +14,7 @@ import click
 import msgspec
 
 from handrail.assembly.opening import open_reader, open_writer
-from handrail.domain.errors import IntegrityBroken, NotFound
+from handrail.domain.errors import IntegrityBroken, Invalid, NotFound
 from handrail.domain.journal.event import PLAN_PREFIX, RUN_PREFIX, SERVER_PREFIX, STORE_STREAM
 from handrail.domain.journal.proof_bundle import BUNDLE_BYTES_MAX
 from handrail.domain.plural import plural
@@ -22,6 +22,7 @@ from handrail.engine.proving.bundle_account import Account, ProofKind, ProvenSte
 from handrail.engine.proving.bundle_check import check_bundle
 from handrail.engine.proving.bundle_writer import make_bundle
 from handrail.engine.proving.signature import trusted
+from handrail.foundation.plain_file import NotPlain, read_plain
 from handrail.interfaces.cli.words.answer import Exit, answer
 from handrail.interfaces.cli.words.table import print_table
 from handrail.interfaces.cli.words.terminal_edge import say
@@ -105,8 +106,9 @@ def _project_words(same: list[str]) -> str:
 
 def _content(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            return file.read(BUNDLE_BYTES_MAX + 1)
+        return read_plain(path, bytes_max=BUNDLE_BYTES_MAX)
+    except NotPlain as error:
+        raise Invalid(str(error), hint="name the file of a proof bundle") from error
     except OSError as error:
         raise NotFound(
             f"there is no run, stream or file {str(path)!r}: {error.strerror}",

@@ -207,6 +207,7 @@ async def checkpoint(ctx: click.Context, accept: bool, reason: str, as_json: boo
 @click.option("--dry-run", is_flag=True, help="Show what would be erased, and change nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--all-projects", is_flag=True, help="Also an event of another project.")
+@click.option("--force", is_flag=True, help="Also what a run that is not over may still need.")
 @utc_option
 @json_option
 @click.pass_context
@@ -215,11 +216,11 @@ async def erase(ctx: click.Context, /, stream: str, number: int, reason: str, as
     """Permanently erase the text and values of event N of RUN.
 
     The hash chain stays verifiable, and the erasure is an event itself."""
-    settings, dry_run, yes = settings_of(ctx), typed["dry_run"], typed["yes"]
+    settings, dry_run, yes, force = settings_of(ctx), typed["dry_run"], typed["yes"], typed["force"]
     async with open_reader(settings) as look:
         stream = await look.ledger.stream_of(stream, look.project.id)
         within = None if typed["all_projects"] else Within(look.project.id, projects_of(settings).find)
-        before = await erasable_record(look.store, stream, number, within=within)
+        before = await erasable_record(look.store, stream, number, within=within, is_forced=force)
     fields = erasable(entry_of(before).event)
     if not as_json or not (dry_run or yes):  # a person who is asked must see it, even if stdout is for JSON
         _print_erasable(before, fields, time_format(is_utc=typed["is_utc"]), err=as_json)
@@ -231,7 +232,7 @@ async def erase(ctx: click.Context, /, stream: str, number: int, reason: str, as
         require_yes(f"event {number} of {stream} would be erased permanently", "Erase this permanently?")
     reason = required_reason(reason)
     async with open_writer(settings) as handrail:
-        erased = await handrail.erase(stream, number, reason=reason, actor=person(), within=within)
+        erased = await handrail.erase(stream, number, reason=reason, actor=person(), within=within, is_forced=force)
     data = {"erased": [event_view(erased)], "fields": fields}
     answer(data, as_json=as_json, as_text=lambda: say(f"erased event {number} of {stream}", err=True))
 

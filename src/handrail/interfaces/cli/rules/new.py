@@ -11,6 +11,7 @@ from handrail.domain.errors import Invalid
 from handrail.interfaces.cli.program import json_option, reports_errors
 from handrail.interfaces.cli.words.answer import answer
 from handrail.interfaces.cli.words.new_files import write_new
+from handrail.interfaces.cli.words.own_command import localized
 from handrail.interfaces.cli.words.terminal_edge import say
 from handrail.rules.sdk import NAME
 
@@ -92,7 +93,7 @@ async def new(name: str, folder: str | None, as_json: bool) -> None:
     def print_text() -> None:
         for file in texts:
             say(f"wrote {file}")
-        say(f"next: edit it, then `handrail rules check {place}`; `pip install -e {place}` installs it")
+        say(localized(f"next: edit it, then `handrail rules check {place}`; `pip install -e {place}` installs it"))
 
     answer(
         {"rule": name, "folder": str(place), "files": [str(file) for file in texts]},

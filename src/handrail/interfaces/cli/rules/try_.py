@@ -137,6 +137,8 @@ def _print_evidence(evidence: Evidence) -> None:
     versions = ", ".join(f"{name} {version}" for name, version in evidence.tools.items() if version)
     counts = ", ".join(f"{count} {name}" for name, count in evidence.counts.items() if count)
     say(plain("; ".join(filter(None, [versions, counts]))))
+    if evidence.caveat:
+        say(f"note: {plain(evidence.caveat)}", fg="yellow")
 
 
 def _print_command(one: PlannedCommand) -> None:

@@ -18,12 +18,14 @@ from handrail.assembly.people import answer_rules
 from handrail.domain.errors import Forbidden, Invalid
 from handrail.domain.policy.actor import name_of
 from handrail.domain.policy.answering import TERMINAL
-from handrail.domain.run.approval_words import answerers_words, effect_words
+from handrail.domain.run.approval_words import answerers_words, call_lines
 from handrail.domain.run.legal_controls import Action
 from handrail.domain.trust.decision import withheld_words
+from handrail.engine.reading.approvals import PendingApproval
 from handrail.engine.reading.run_view import Status, WaitingFor, WaitingKind
 from handrail.engine.running.answer_trial import AnswerTrial
 from handrail.engine.running.answers import AnswerGiven
+from handrail.foundation.visible_text import visible
 from handrail.interfaces.cli.program import person
 from handrail.interfaces.cli.run.execution import execute
 from handrail.interfaces.cli.words.asking import can_ask, require_yes, required_reason
@@ -60,7 +62,7 @@ async def asked_person(settings: Settings, typed: TypedAnswer) -> tuple[str, Ans
         return typed.reason or NOTHING_SHOWN, AnswerGiven(channel=TERMINAL, digest=NOTHING_SHOWN)
     given = AnswerGiven(channel=TERMINAL, digest=typed.digest or one.digest)
     await _require_would_count(settings, typed, one, given)
-    print_question(typed.run, one, time_format())
+    print_question(await _whole(settings, typed.run, one.step), time_format())
     require_yes("an approval is answered at a terminal", f"{typed.action.value.capitalize()} this?")
     reason = required_reason(typed.reason)
     proof = getpass.getpass("Passphrase: ") if answer_rules(settings).passphrase else None
@@ -69,9 +71,10 @@ async def asked_person(settings: Settings, typed: TypedAnswer) -> tuple[str, Ans
 
 async def _unseen(settings: Settings, typed: TypedAnswer) -> tuple[str, AnswerGiven]:
     """The answer of somebody without a terminal, who has looked before; the engine refuses it if it does not count."""
-    reason = required_reason(typed.reason)
+    is_blind = typed.action is Action.APPROVE and not typed.digest
+    reason = required_reason(typed.reason, also="--digest" if is_blind else "")
     one = await _asked(settings, typed)
-    if typed.action is Action.APPROVE and one is not None and not typed.digest:
+    if is_blind and one is not None:
         raise Invalid(
             "without a terminal, an approval needs --digest: nothing was approved",
             hint="`handrail approvals --json` shows what is asked, the effects that follow and the digest",
@@ -133,17 +136,24 @@ def _waiting(seen: Status, step: str) -> WaitingFor | None:
     return asked[0] if len(asked) == 1 else None
 
 
-def print_question(run: str, one: WaitingFor, shown: TimeFormat) -> None:
+async def _whole(settings: Settings, run_id: str, step: str) -> PendingApproval:
+    """What a yes lets happen, with every argument: what the journal keeps of it is shortened."""
+    async with open_assembly(settings, picks_up=False) as parts:
+        return await parts.approvals.one(run_id, step, actor=person(), channel=TERMINAL)
+
+
+def print_question(asked: PendingApproval, shown: TimeFormat) -> None:
     """Print everything that is asked, on stderr."""
-    say(f"{run} asks for approval of {quote(one.step)}", bold=True, err=True)
+    one = asked.asked
+    say(f"{asked.run} asks for approval of {quote(one.step)}", bold=True, err=True)
     for line in one.text.splitlines() or [""]:
-        say(f"  {plain(line)}", err=True)
-    if one.effects:
+        say(f"  {visible(line)}", err=True)
+    if asked.ahead:
         say("what follows:", err=True)
-    for effect in one.effects:
-        say(f"  {plain(effect_words(effect))}", err=True)
-    if one.unshown:
-        say(f"  and {one.unshown} more", fg="yellow", err=True)
+    for line in (line for call in asked.ahead for line in call_lines(call)):
+        say(f"  {visible(line)}", err=True)
+    if asked.ahead_unshown:
+        say(f"  and {asked.ahead_unshown} more", fg="yellow", err=True)
     who = answerers_words(one.by, one.approvals, one.not_by, one.approved_by)
     say(f"who may answer: {plain(who)}", err=True)
     if one.expires:

@@ -11,6 +11,7 @@ from handrail.assembly.opening import open_assembly, open_writer
 from handrail.domain.journal.event import How
 from handrail.interfaces.cli.program import json_option, person, reports_errors, settings_of
 from handrail.interfaces.cli.run.execution import end_with, execute
+from handrail.interfaces.cli.run.pick_up import warn_if_not_picked_up
 from handrail.interfaces.cli.run.view import print_status, status_data
 from handrail.interfaces.cli.words.answer import answer
 from handrail.interfaces.cli.words.completion import complete_run, in_trouble, steps_completer
@@ -29,7 +30,9 @@ from handrail.settings import Settings
 async def compensated(
     ctx: click.Context, run_id: str, step: str, description: str, not_needed: bool, detach: bool, as_json: bool
 ) -> None:
-    """Record that STEP of RUN was undone by hand; the run then undoes what is left."""
+    """Record that STEP of RUN was undone by hand; the run then undoes what is left.
+
+    For agents it is the tool record_compensation. To let handrail undo what RUN did: `handrail run compensate`."""
     settings = settings_of(ctx)
     how = How.NOT_NEEDED if not_needed else How.RECORDED
     if detach:
@@ -49,4 +52,5 @@ async def _recorded(settings: Settings, run_id: str, step: str, how: How, descri
             run_id, step, how=how, description=description, actor=person(), details={}
         )
         status = await handrail.reader.run_reader().status(run_id)
+        await warn_if_not_picked_up(handrail.reader, status)
     answer(status_data(status), as_json=as_json, as_text=lambda: print_status(status))

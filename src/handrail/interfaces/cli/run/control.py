@@ -23,12 +23,14 @@ from handrail.engine.running.answers import ANSWERS, NO_MORE, AnswerGiven
 from handrail.interfaces.cli.program import json_option, person, reports_errors, settings_of
 from handrail.interfaces.cli.run.answering import COMMAND, TypedAnswer, asked_person, overriding
 from handrail.interfaces.cli.run.execution import end_with, execute
+from handrail.interfaces.cli.run.pick_up import warn_if_not_picked_up
 from handrail.interfaces.cli.run.preview_view import print_preview
 from handrail.interfaces.cli.run.view import print_status, status_data
 from handrail.interfaces.cli.words.answer import answer
 from handrail.interfaces.cli.words.asking import can_ask
 from handrail.interfaces.cli.words.completion import complete_run, every_step, in_trouble, steps_completer, waiting_for
 from handrail.interfaces.cli.words.json_value import json_value
+from handrail.interfaces.cli.words.own_command import own_program
 from handrail.interfaces.cli.words.reason import reason_option
 from handrail.interfaces.cli.words.terminal_edge import say
 from handrail.interfaces.control_twins import preview_data
@@ -99,7 +101,7 @@ async def _preview(ctx: click.Context, run_id: str, asked: ControlAsked, *, as_j
             seen = await look.previews(toolbox).of(run_id, asked)
     finally:
         await toolbox.close()
-    answer(preview_data(seen), as_json=as_json, as_text=lambda: print_preview(seen))
+    answer(preview_data(seen, program=own_program()), as_json=as_json, as_text=lambda: print_preview(seen))
 
 
 def _with_options(action: Action, call: Callable[..., Any]) -> Callable[..., Any]:
@@ -157,6 +159,7 @@ async def _act(ctx: click.Context, request: _ControlRequest, *, detach: bool, is
                 given=request.given,
             )
             status = await handrail.reader.run_reader().status(run.id)
+            await warn_if_not_picked_up(handrail.reader, status)
         answer(status_data(status), as_json=as_json, as_text=lambda: print_status(status))
         return
     async with open_assembly(settings, picks_up=False) as parts:

@@ -18,6 +18,7 @@ from handrail.interfaces.cli.run.guided_view import print_how_to_submit
 from handrail.interfaces.cli.run.view import EXIT_OF_STATUS, print_status, status_data
 from handrail.interfaces.cli.run.watch import run_viewer, watch
 from handrail.interfaces.cli.words.answer import answer
+from handrail.interfaces.cli.words.own_command import own_program
 from handrail.interfaces.cli.words.terminal_edge import say
 from handrail.runs import settle
 
@@ -98,8 +99,8 @@ async def first_of(task: asyncio.Future[None], stop: asyncio.Future[None]) -> No
 
 def _print_released(run_id: str) -> None:
     say(f"\n{run_id} is released, not lost: the next worker continues it", err=True)
-    say(f"  handrail run resume {run_id}    continue here", err=True)
-    say(f"  handrail run cancel {run_id} --reason '...'    end it", err=True)
+    say(f"  {own_program()} run resume {run_id}    continue here", err=True)
+    say(f"  {own_program()} run cancel {run_id} --reason '...'    end it", err=True)
 
 
 def end_with(status: Status, *, as_json: bool) -> NoReturn:

@@ -9,18 +9,20 @@ from typing import Any
 
 import click
 
-from handrail.assembly.opening import StoreReader, open_assembly, open_reader, open_writer
+from handrail.assembly.opening import open_assembly, open_reader, open_writer
 from handrail.assembly.tools import toolbox_of
 from handrail.domain.definition.model import Definition
+from handrail.domain.definition.work_items import tools_in
 from handrail.domain.project import NO_PROJECT
 from handrail.domain.run.command import StartRun
-from handrail.domain.run.status import RUN_SHOWN_OPEN, RUN_UNENDED, RUN_WORKING, RunStatus
+from handrail.domain.run.status import RUN_SHOWN_OPEN, RUN_UNENDED, RunStatus
 from handrail.engine.reading.run_view import Detail, Status
 from handrail.interfaces.cli.program import json_option, person, reports_errors, settings_of
 from handrail.interfaces.cli.run.compensated import compensated
 from handrail.interfaces.cli.run.control import CONTROLS
 from handrail.interfaces.cli.run.execution import Stopped, end_with, execute, first_of, stoppable
 from handrail.interfaces.cli.run.guided_view import print_how_to_submit
+from handrail.interfaces.cli.run.pick_up import warn_if_not_executed, warn_if_not_picked_up
 from handrail.interfaces.cli.run.report import report
 from handrail.interfaces.cli.run.runnable import definition_of, inputs_of
 from handrail.interfaces.cli.run.submit import submit
@@ -29,6 +31,8 @@ from handrail.interfaces.cli.run.watch import run_viewer, watch
 from handrail.interfaces.cli.words.all_projects import all_projects_option
 from handrail.interfaces.cli.words.answer import answer, listing
 from handrail.interfaces.cli.words.completion import complete_run, complete_runnable
+from handrail.interfaces.cli.words.finding_view import print_how_to_allow
+from handrail.interfaces.cli.words.own_command import advise
 from handrail.interfaces.cli.words.terminal_edge import say
 from handrail.interfaces.cli.words.times import utc_option
 from handrail.runs import settle, start_for_a_worker
@@ -73,8 +77,9 @@ async def start(
     try:
         async with open_reader(settings) as look:
             definition, pins = await definition_of(name, look, toolbox)
+        _warn_of_tools_off(toolbox, definition)
         ask = StartRun(goal=goal, priority=priority, pins=pins)
-        inputs = inputs_of(definition, typed)
+        inputs = inputs_of(definition, typed, goal)
         if detach:
             status = await _started_for_a_worker(settings, toolbox, definition, inputs, ask)
             _print_id(status.run, as_json=as_json)
@@ -93,7 +98,16 @@ async def _started_for_a_worker(
 ) -> Status:
     async with open_writer(settings) as writer:
         run = await start_for_a_worker(writer.dispatch, toolbox, definition, inputs, actor=person(), ask=ask)
-        return await writer.reader.run_reader().status(run.id)
+        status = await writer.reader.run_reader().status(run.id)
+        await warn_if_not_picked_up(writer.reader, status)
+        return status
+
+
+def _warn_of_tools_off(toolbox: Registry, definition: Definition) -> None:
+    """Say before the start which calls will be refused, so that a person can allow them first."""
+    for why in toolbox.known(tools_in(definition)).off.values():
+        say(f"warning: {why}", fg="yellow", err=True)
+        print_how_to_allow(err=True)
 
 
 def _print_id(run_id: str, *, as_json: bool) -> None:
@@ -139,7 +153,7 @@ async def list_(
     data = listing("runs", rows, cursor=rows[-1].run if len(rows) == limit else "")
     answer(data, as_json=as_json, as_text=lambda: print_runs(rows, is_utc=is_utc))
     if waiting:
-        say("some open runs have no project yet and wait: `handrail project adopt --all`", err=True)
+        advise("some open runs have no project yet and wait: `handrail project adopt --all`")
 
 
 @command.command()
@@ -155,7 +169,7 @@ async def show(ctx: click.Context, run_id: str, full: bool, is_utc: bool, as_jso
     async with open_reader(settings) as look:
         run_reader = look.run_reader(toolbox_of(settings))
         status = await run_reader.status(run_id, detail=Detail.FULL if full else Detail.SUMMARY)
-        await _warn_if_not_executed(look, status)
+        await warn_if_not_executed(look, status)
 
     def print_text() -> None:
         print_status(status, is_utc=is_utc)
@@ -179,7 +193,7 @@ async def watch_(ctx: click.Context, run_id: str, as_json: bool) -> None:
 async def _watched(settings: Settings, run_id: str, *, as_json: bool) -> Status:
     async with open_reader(settings) as look:
         run_reader = look.run_reader(toolbox_of(settings))
-        await _warn_if_not_executed(look, await run_reader.status(run_id))
+        await warn_if_not_executed(look, await run_reader.status(run_id))
         with stoppable() as stop:
             task = asyncio.ensure_future(settle(run_id, run_reader))
             until = asyncio.ensure_future(first_of(task, stop))
@@ -192,12 +206,3 @@ async def _watched(settings: Settings, run_id: str, *, as_json: bool) -> Status:
             finally:
                 task.cancel()
         return await run_reader.status(run_id)
-
-
-async def _warn_if_not_executed(look: StoreReader, status: Status) -> None:
-    """Print a hint if a run has steps to execute, but no process executes it."""
-    if status.project is not None or status.status not in RUN_WORKING:
-        return  # how to work on a run of another project is said with its status
-    lease_holder = await look.store.lease_holder(status.run)
-    if lease_holder is not None and not lease_holder.owner and not status.waiting_for:
-        say(f"no process executes it now: `handrail run resume {status.run}` does, or a worker", err=True)

@@ -13,22 +13,24 @@ import msgspec
 from handrail.domain.run.guidance import ShownStep
 from handrail.engine.guiding.guide_view import Guided
 from handrail.engine.reading.run_view import Status, WaitingKind
-from handrail.interfaces.cli.words.all_projects import PROGRAM, program_for
+from handrail.interfaces.cli.words.all_projects import program_for
 from handrail.interfaces.cli.words.excerpt import lines_of, printable
 from handrail.interfaces.cli.words.finding_view import print_findings
 from handrail.interfaces.cli.words.json_value import form_of
+from handrail.interfaces.cli.words.own_command import own_program
 from handrail.interfaces.cli.words.terminal_edge import say
 
 INDENT: Final = "  "
 
 
-def print_verdict(answer: Guided, step: str) -> None:
+def print_verdict(answer: Guided, step: str, accepted: str = "accepted") -> None:
     """Whether the output of a step was accepted, and what was found."""
     if answer.accepted:
         again = ", as before" if answer.repeated else ""
-        say(f"{printable(step)}: accepted{again}", fg="green")
+        say(f"{printable(step)}: {accepted}{again}", fg="green")
     else:
         tries = f" (try {answer.tries})" if answer.tries else ""
+        tries = " (a check could not be applied: no try)" if answer.unchecked else tries
         say(f"{printable(step)}: not accepted{tries}", fg="red")
     print_findings(answer.findings)
 
@@ -71,8 +73,8 @@ def print_how_to_submit(status: Status) -> None:
 SHOWN_MAX: Final = 5
 
 
-def _command(run: str, step: str, program: str = PROGRAM) -> str:
-    return f"{program} run submit {run} {quote(printable(step))}"
+def _command(run: str, step: str, program: str = "") -> str:
+    return f"{program or own_program()} run submit {run} {quote(printable(step))}"
 
 
 def _print_text(text: str) -> None:

@@ -9,6 +9,7 @@ import msgspec
 
 from handrail.domain.definition.model import Effect
 from handrail.domain.preview.values import CallAhead, ControlPreview, EffectLeft, Hand, Lasting
+from handrail.interfaces.cli.words.own_command import own_program
 from handrail.interfaces.cli.words.terminal_edge import say
 from handrail.interfaces.control_twins import command_twin
 from handrail.interfaces.pictures.caption import plain
@@ -34,7 +35,8 @@ def print_preview(seen: ControlPreview) -> None:
     for line in _lines(seen):
         say(f"  {plain(line)}")
     if seen.legal:
-        say(f"nothing was changed; to do it: {command_twin(seen.run, seen.action, seen.step)}", err=True)
+        command = command_twin(seen.run, seen.action, seen.step, program=own_program())
+        say(f"nothing was changed; to do it: {command}", err=True)
 
 
 def _lines(seen: ControlPreview) -> Iterator[str]:

@@ -10,14 +10,16 @@ from pathlib import Path
 import click
 
 from handrail.assembly.opening import open_reader
+from handrail.assembly.secrets import known_secrets_of
 from handrail.domain.errors import Unavailable
 from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
 from handrail.interfaces.cli.words.answer import Exit, answer
 from handrail.interfaces.cli.words.completion import complete_run
-from handrail.interfaces.cli.words.terminal_edge import say
-from handrail.interfaces.reports.content import report_content
+from handrail.interfaces.cli.words.terminal_edge import put, say
+from handrail.interfaces.reports.content import clean_content, report_content
 from handrail.interfaces.reports.html_report import html_report
 from handrail.interfaces.reports.markdown_report import markdown_report
+from handrail.interfaces.reports.safe_text import APART
 
 STDOUT = "-"
 
@@ -33,16 +35,23 @@ async def report(ctx: click.Context, run_id: str, as_html: str | None, as_md: st
     """Write what happened in RUN into one file: story, decisions, approvals, times, evidence and verification.
 
     Without an option, Markdown is printed. Exit 7 if the journal of RUN was changed."""
+    secrets = known_secrets_of(settings_of(ctx))
     async with open_reader(settings_of(ctx)) as look:
-        seen = await report_content(look, look.run_reader(), run_id)
+        seen = clean_content(await report_content(look, look.run_reader(), run_id), secrets.scrubber())
     wanted = [(as_html, html_report), (as_md or (None if as_html else STDOUT), markdown_report)]
     made = [(target, make(seen)) for target, make in wanted if target is not None]
     written, printed = _delivered(made)
     data = {"run": run_id, "verified": seen.verified.ok, "files": written, "text": printed}
-    answer(data, as_json=as_json, as_text=lambda: say(printed.encode("utf-8", "replace").decode(), nl=False))
+    answer(data, as_json=as_json, as_text=lambda: put(_for_stdout(printed), nl=False))
     if not seen.verified.ok:
         say("the journal of this run was changed: the report says where", err=True)
         sys.exit(Exit.INTEGRITY)
+
+
+def _for_stdout(text: str) -> str:
+    """A report as it is for a file or pipe; at a terminal nothing makes links, so nothing must hide in it."""
+    whole = text.encode("utf-8", "replace").decode()
+    return whole.replace(APART, "") if sys.stdout.isatty() else whole
 
 
 def _delivered(made: Sequence[tuple[str, str]]) -> tuple[list[str], str]:

@@ -38,7 +38,7 @@ async def definition_of(name: str, look: StoreReader, toolbox: Registry) -> tupl
     return definition, {}
 
 
-def inputs_of(definition: Definition, typed: Iterable[str]) -> Mapping[str, Any]:
+def inputs_of(definition: Definition, typed: Iterable[str], goal: str = "") -> Mapping[str, Any]:
     """The inputs that were typed (`name=value`, `@file`), checked and completed; Invalid with all findings."""
     given: dict[str, Any] = {}
     for word in typed:
@@ -49,7 +49,7 @@ def inputs_of(definition: Definition, typed: Iterable[str]) -> Mapping[str, Any]
             if not equals or not name:
                 raise Invalid(f"input {word!r} is not `name=value`", hint="write -i name=value, or -i @file.json")
             given[name] = value_of(text, definition.inputs.get(name))
-    inputs, findings = check_inputs(definition, given)
+    inputs, findings = check_inputs(definition, given, goal)
     if blocks(findings):
         raise Invalid(f"{definition.id} can't start with these inputs", findings=findings)
     return inputs

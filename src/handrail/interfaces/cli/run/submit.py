@@ -115,7 +115,8 @@ async def _submit(parts: Assembly, given: _SubmitOptions, *, is_watched: bool, a
         sys.exit(Exit.INVALID)
     status = await execute(parts, given.run, is_watched=is_watched, as_json=as_json, after=before.n)
     found = await _answered(parts, given, verdict)
-    answer(found, as_json=as_json, as_text=lambda: _print_accepted(found, given.step, status))
+    accepted = ReplyContext(outcome=Outcome(given.outcome or Outcome.DONE)).accepted_words
+    answer(found, as_json=as_json, as_text=lambda: _print_accepted(found, given.step, status, accepted))
     sys.exit(EXIT_OF_STATUS[status.status])
 
 
@@ -128,7 +129,7 @@ async def _with_step(parts: Assembly, given: _SubmitOptions) -> _SubmitOptions:
         return replace(given, step=found.ready[0])
     if not found.ready:
         raise _not_ready(given, found)
-    raise Invalid(f"which step is meant? {', '.join(found.ready)}", hint=f"handrail run submit {given.run} STEP ...")
+    raise Invalid(f"which step is meant? {', '.join(found.ready)}", hint=f"`handrail run submit {given.run} STEP ...`")
 
 
 async def _verdict(parts: Assembly, given: _SubmitOptions) -> Verdict:
@@ -157,8 +158,8 @@ async def _answered(parts: Assembly, given: _SubmitOptions, verdict: Verdict) ->
     return guided(seen, now=parts.worker.settings.clock(), about=about)
 
 
-def _print_accepted(found: Guided, step: str, status: Status) -> None:
-    print_verdict(found, step)
+def _print_accepted(found: Guided, step: str, status: Status, accepted: str) -> None:
+    print_verdict(found, step, accepted)
     print_status(status)
     if len(found.ready) > 1:
         print_ready_steps(found.run, found.ready)

@@ -11,7 +11,9 @@ from typing import Any, Final
 
 import msgspec
 
-from handrail.domain.plural import plural
+from handrail.domain.definition.model import Kind
+from handrail.domain.journal.event import How
+from handrail.domain.plural import counted_steps, plural
 from handrail.domain.run.approval_words import effect_lines
 from handrail.domain.run.status import RunStatus, StepStatus
 from handrail.engine.reading.run_view import (
@@ -23,11 +25,14 @@ from handrail.engine.reading.run_view import (
     Status,
     WaitingFor,
     WaitingKind,
+    failure_kind,
 )
 from handrail.engine.reading.step_view import PostponedView, StepView, Why
-from handrail.interfaces.cli.words.all_projects import PROGRAM, program_for, project_words, with_project_column
+from handrail.engine.reading.time_view import duration_words as milliseconds_words
+from handrail.interfaces.cli.words.all_projects import program_for, project_words, with_project_column
 from handrail.interfaces.cli.words.answer import Exit
 from handrail.interfaces.cli.words.json_value import form_of
+from handrail.interfaces.cli.words.own_command import localized, own_program
 from handrail.interfaces.cli.words.table import Column, has_unicode, print_table
 from handrail.interfaces.cli.words.terminal_edge import say
 from handrail.interfaces.cli.words.times import TimeFormat, time_format
@@ -107,6 +112,7 @@ def print_status(status: Status, *, is_utc: bool = False) -> None:
         ("started", shown.ago(status.started) if not status.ended else ""),
         ("ended", f"{shown.ago(status.ended)}, after {took(status)}" if status.ended else ""),
         ("reason", status.reason),
+        ("node", status.node),
         ("deadline", shown.ago(status.deadline)),
         ("forked", _origin(status)),
         ("NOT undone", ", ".join(status.not_compensated)),
@@ -131,9 +137,8 @@ def progress_words(progress: Progress) -> str:
     if (undone := progress.undone) is not None:
         left = f", {plural(undone.not_undone, 'effect')} NOT undone" if undone.not_undone else ""
         return f"{undone.done} of {plural(undone.of, 'step')} undone{left}"
-    skipped = f", {progress.skipped} skipped" if progress.skipped else ""
     rounds = "".join(f", {loop}: round {words}" for loop, words in progress.rounds.items())
-    return f"{progress.done - progress.skipped} of {plural(progress.total, 'step')} done{skipped}{rounds}"
+    return counted_steps(progress.done, progress.total, progress.skipped) + rounds
 
 
 def _origin(status: Status) -> str:
@@ -174,7 +179,7 @@ def _expiry(instant: str, shown: TimeFormat) -> str:
 
 
 def _print_failure(status: Status, failure: Failure, shown: TimeFormat) -> None:
-    verdict = f"failed ({failure.category.value})" if failure.category else "is uncertain"
+    verdict = f"failed{failure_kind(failure.category.value, failure.tool)}" if failure.category else "is uncertain"
     tries = f" after {failure.attempts} tries" if failure.attempts > 1 else ""
     say(f"  {failure.step} {verdict}{tries}: {plain(failure.message)}", fg="red")
     for one in failure.tries if failure.attempts > 1 else ():
@@ -193,7 +198,7 @@ def _print_options(status: Status, options: Sequence[RecoveryOption]) -> None:
 
 def _command(status: Status, option: RecoveryOption) -> str:
     """The command for an option."""
-    program, run = program_for(status.project) or PROGRAM, status.run
+    program, run = program_for(status.project) or own_program(), status.run
     step = f" {quote(option.step)}" if option.step else ""  # a shell would read the brackets of a round as a pattern
     if option.action is Remedy.RECORD:
         return f"{program} run compensated {run}{step} --description '...'"
@@ -208,7 +213,9 @@ def print_steps(steps: Sequence[StepView], shown: TimeFormat) -> None:
             f"{icon_of(step.status, unicode=unicode)} {'  ' * depth_of(step.id)}{step.id}",
             step.status.value,
             step.attempts or "",
-            took(step),
+            worked_words(step),
+            _spent(step.waited_ms),
+            _spent(step.undone_ms, is_known=step.compensation == How.EXECUTED),
             step.by,
             note_on(step, shown),
         )
@@ -219,7 +226,13 @@ def print_steps(steps: Sequence[StepView], shown: TimeFormat) -> None:
 
 EFFECTS_SHOWN: Final = 5
 """How many of the steps that follow an approval a status shows; `handrail approve` shows all that are recorded."""
-STEP_HEAD: Final = (Column("step"), Column("state"), Column("tries", 2), Column("took", 1), Column("by", 3))
+STEP_HEAD: Final = (
+    *(Column("step"), Column("state"), Column("tries", 2)),
+    *(Column("worked", 1), Column("waited", 4), Column("undone", 5), Column("by", 3)),
+)
+"""The time of a step: of its tries, of what it waited for, and of its undo. What others did in between is in none."""
+HOLDING: Final = frozenset({Kind.EACH, Kind.REPEAT, Kind.WORKFLOW})
+"""Steps that only hold others: they take from their start to their end."""
 
 
 def depth_of(path: str) -> int:
@@ -250,10 +263,22 @@ def _postponed(postponed: PostponedView, shown: TimeFormat) -> str:
 WAITS: Final = {"agent": "the agent", "decision": "a decision", "approval": "a person", "retry": "the next try"}
 
 
+def worked_words(step: StepView) -> str:
+    """How long the tries of a step took."""
+    return took(step) if step.kind in HOLDING else _spent(step.worked_ms, is_known=step.attempts > 0)
+
+
+def spent_words(step: StepView, now: str = "") -> str:
+    """How long a step took, with what it waited for."""
+    return took(step, now) if step.kind in HOLDING else _spent(step.worked_ms + step.waited_ms)
+
+
+def _spent(milliseconds: int, *, is_known: bool = False) -> str:
+    return milliseconds_words(milliseconds) if milliseconds or is_known else ""
+
+
 def took(one: StepView | Status, now: str = "") -> str:
-    """How long a step or a run took; with `now`, how long it has been running."""
-    if isinstance(one, StepView) and one.undone_ms:  # its end is that of its undo, and others worked in between
-        return duration_words((one.worked_ms + one.waited_ms) / 1_000)
+    """How long it is from the start of a run, or of a step that holds others, to its end, or until now."""
     end = one.ended or now
     if not one.started or not end:
         return ""
@@ -273,7 +298,7 @@ def duration_words(seconds: float) -> str:
 def print_runs(rows: Sequence[RunSummary], *, is_utc: bool = False) -> None:
     """Print runs as a table."""
     if not rows:
-        say("no runs; `handrail run start FILE` starts one, `run list --all` shows ended ones", err=True)
+        say(localized("no runs; `handrail run start FILE` starts one, `run list --all` shows ended ones"), err=True)
         return
     shown = time_format(is_utc=is_utc)
     head: list[str | Column] = ["run", "status", Column("steps over", 2), Column("started", 1), "workflow", "what"]

@@ -32,7 +32,7 @@ from handrail.interfaces.cli.run.view import (
     icon_of,
     note_on,
     progress_words,
-    took,
+    spent_words,
 )
 from handrail.interfaces.cli.words.live_console import LiveConsole
 from handrail.interfaces.cli.words.table import Column, elided, has_unicode, placed
@@ -138,7 +138,7 @@ class LiveView:
         now = instant_text(shown.now) if step.status is StepStatus.RUNNING else ""
         name = f"{icon_of(step.status, unicode=self.unicode)} {'  ' * depth_of(step.id)}{visible_line(step.id)}"
         tries = f"try {step.attempts}" if step.attempts > 1 else ""
-        return name, step.status.value, took(step, now), tries, visible_line(note_on(step, shown))
+        return name, step.status.value, spent_words(step, now), tries, visible_line(note_on(step, shown))
 
 
 def shortened(steps: Sequence[StepView], room: int) -> tuple[Sequence[StepView], int]:

@@ -26,6 +26,7 @@ from handrail.engine.reading.tool_stats import breakers_of
 from handrail.engine.tool import ToolSpec
 from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
 from handrail.interfaces.cli.words.answer import answer, listing
+from handrail.interfaces.cli.words.own_command import advise
 from handrail.interfaces.cli.words.table import Column, print_table
 from handrail.interfaces.cli.words.terminal_edge import say
 from handrail.interfaces.cli.words.times import TimeFormat, utc_option
@@ -195,7 +196,7 @@ def _print(overview: ToolOverview, shown: TimeFormat) -> None:
     _print_off(overview)
     for name, reason in overview.unreachable.items():
         say(f"server {name} can't be reached: {plain(reason)}", fg="red", err=True)
-        say(f"  what to do: run `handrail tools check {name}` for details", err=True)
+        advise(f"  what to do: run `handrail tools check {name}` for details")
     for name, files in overview.shadowed.items():
         say(f"server {name}: your own entry counts, not that of {plain(', '.join(files))}", err=True)
     if overview.unasked:

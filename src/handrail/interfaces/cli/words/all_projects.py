@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
 
 import click
 
-from handrail.domain.project import quoted
 from handrail.engine.reading.run_view import ProjectView
+from handrail.interfaces.cli.words.own_command import localized, own_program
 from handrail.interfaces.cli.words.table import Column
 from handrail.interfaces.pictures.caption import plain
-
-PROGRAM: Final = "handrail"
 
 
 def all_projects_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -45,12 +43,12 @@ def _name(project: ProjectView, *, is_unique: bool) -> str:
 def program_for(project: ProjectView | None) -> str:
     """The first words of a command on a run of this project; empty if none works until it has a project."""
     if project is None:
-        return PROGRAM
-    return f"{PROGRAM} --project {quoted(project.folder)}" if project.folder else ""
+        return own_program()
+    return own_program(project.folder) if project.folder else ""
 
 
 def project_words(project: ProjectView) -> str:
     """Another project in one line, with what works there."""
     if not project.folder:
-        return f"{project.name}; {project.hint}"
-    return f"{project.name}, in {project.folder}; work on it with `handrail --project {quoted(project.folder)} ...`"
+        return f"{project.name}; {localized(project.hint)}"
+    return f"{project.name}, in {project.folder}; work on it with `{own_program(project.folder)} ...`"

@@ -19,6 +19,7 @@ from handrail.domain.errors import (
 )
 from handrail.interfaces.cli.words.excerpt import lines_of, printable
 from handrail.interfaces.cli.words.finding_view import print_findings
+from handrail.interfaces.cli.words.own_command import localized
 from handrail.interfaces.cli.words.terminal_edge import put_json, say
 
 
@@ -66,16 +67,17 @@ def listing(noun: str, items: Sequence[Any], *, cursor: str | int | None = None,
 def fail(error: HandrailError, *, as_json: bool) -> NoReturn:
     """Print an error with its hint, and end with its exit code."""
     code = next(code for kind, code in EXIT_OF if isinstance(error, kind))
+    hint = localized(error.hint)
     findings = error.findings if isinstance(error, Invalid) else ()
     if as_json:
-        shown: dict[str, Any] = {"code": error.code, "name": error.name, "message": str(error), "hint": error.hint}
+        shown: dict[str, Any] = {"code": error.code, "name": error.name, "message": str(error), "hint": hint}
         if findings:
             shown["findings"] = findings
         put_json({"error": shown})
     else:
         say(f"{error.name}: {_safe(str(error))}", fg="red", err=True)
         print_findings(findings, err=True)
-        say(f"  what to do: {_safe(error.hint)}", err=True)
+        say(f"  what to do: {_safe(hint)}", err=True)
     sys.exit(code)
 
 

@@ -25,11 +25,12 @@ def require_yes(what: str, question: str) -> None:
         sys.exit(Exit.FAILED)
 
 
-def required_reason(reason: str) -> str:
-    """The given reason; at a terminal, ask for a missing one."""
+def required_reason(reason: str, *, also: str = "") -> str:
+    """The given reason; at a terminal, ask for a missing one. `also` is another option that is missing without one."""
     if reason:
         return reason
     if not can_ask():
         why = "It is kept in the journal, and there is no terminal to ask for it."
-        raise click.UsageError(f"Missing option '--reason'. {why}")
+        more = f" {also} is needed, too: `handrail approvals --json` shows it." if also else ""
+        raise click.UsageError(f"Missing option '--reason'. {why}{more}")
     return ask_text("Reason")

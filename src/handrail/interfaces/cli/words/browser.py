@@ -11,33 +11,68 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
-from handrail.domain.errors import Unavailable
+from handrail.domain.errors import Conflict, HandrailError, Unavailable
+from handrail.domain.project import Project
 from handrail.interfaces.cli.words.terminal_edge import say
 from handrail.interfaces.web.token_file import CONSOLE_FILE, open_token
 
 ASK_S: Final = 10.0
-ANSWER_MAX: Final = 10_000
+ANSWER_MAX: Final = 20_000
+RESTART: Final = "stop that server, then run `handrail open` again"
 
 
-def fresh_link(home: Path, url: str) -> str:
-    """A one-time link to the console of a running server of this home."""
+class Link(Struct, frozen=True):
+    """A one-time link to the console, and the project that it opens on."""
+
+    url: str
+    project: Project
+    open: int
+    """How many projects are open in the server."""
+    changed: bool = False
+    """Whether the project's settings have changed since the server read them."""
+
+
+class _Refusal(Struct, frozen=True):
+    """What we read of problem details."""
+
+    detail: str
+    hint: str = ""
+
+
+def fresh_link(home: Path, url: str, folder: Path) -> Link:
+    """A one-time link to the console of a running server of this home; it opens the project in the folder first."""
     key, _ = open_token(home, CONSOLE_FILE)
     request = urllib.request.Request(  # noqa: S310 - our own address, from our own file
         f"{url}/api/v1/ticket",
-        data=b"{}",
+        data=msgspec.json.encode({"project": str(folder)}),
         method="POST",
         headers={"authorization": f"Bearer {key}", "content-type": "application/json"},
     )
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # no proxy may see the key
     try:
         with direct.open(request, timeout=ASK_S) as answer:
-            link: str = msgspec.json.decode(answer.read(ANSWER_MAX))["url"]
-            return link
-    except (OSError, msgspec.MsgspecError, LookupError) as error:
-        raise Unavailable(
-            f"the server at {url} gives no link: {error}", hint="stop it, then run `handrail serve --open`"
-        ) from error
+            # Strictly: a server of an older version would ignore the folder, and give a link to another project.
+            return msgspec.json.decode(answer.read(ANSWER_MAX), type=Link)
+    except urllib.error.HTTPError as error:
+        with error:
+            raise _refused(url, error.read(ANSWER_MAX)) from error
+    except (OSError, msgspec.MsgspecError) as error:
+        raise Unavailable(f"the server at {url} gives no link: {error}", hint=RESTART) from error
+
+
+def _refused(url: str, answer: bytes) -> HandrailError:
+    try:
+        why = msgspec.json.decode(answer, type=_Refusal)
+    except msgspec.MsgspecError:
+        return Unavailable(f"the server at {url} gives no link", hint=RESTART)
+    return Conflict(f"the server at {url} does not open this project: {why.detail}", hint=why.hint or RESTART)
+
+
+def to_page(link: str, page: str) -> str:
+    """The link, to a page of the console, or to that of a run."""
+    return f"{link}&to={page if page.startswith('/') else f'/runs/{page}'}" if page else link
 
 
 def show_in_browser(link: str) -> None:

@@ -12,7 +12,7 @@ from typing import Final
 
 import click
 
-from handrail.domain.checks.finding import Finding, Position, Severity
+from handrail.domain.checks.finding import WHO, Finding, FixedBy, Position, Severity
 from handrail.domain.plural import plural
 from handrail.foundation.plain_file import NotPlain, read_plain
 from handrail.interfaces.cli.words.excerpt import excerpt_of, lines_of, printable
@@ -33,6 +33,12 @@ WIDTH_MAX: Final = 160
 """The limit for excerpts, also without a terminal."""
 
 
+TOOL_OFF: Final = "tool_off"
+HOW_TO_ALLOW: Final = (
+    "to allow commands, write `[shell] allow = true` into config.toml of HANDRAIL_HOME; servers that run need a restart"
+)
+
+
 def print_findings(findings: Iterable[Finding], *, err: bool = False) -> None:
     """Print each finding with its place, the source line and the fix."""
     texts: dict[str, Sequence[str]] = {}
@@ -42,10 +48,18 @@ def print_findings(findings: Iterable[Finding], *, err: bool = False) -> None:
         say(f": {_shown(finding.message, err)}", bold=True, err=err)
         has_excerpt = _print_place(finding, texts, err)
         if finding.fix:
-            say("help", nl=False, fg="cyan", bold=True, err=err)
+            who = "" if finding.fixed_by is FixedBy.AGENT else f" for {WHO[finding.fixed_by]}"
+            say(f"help{who}", nl=False, fg="cyan", bold=True, err=err)
             say(f": {_shown(finding.fix, err)}", err=err)
+        if finding.rule == TOOL_OFF:
+            print_how_to_allow(err=err)
         if has_excerpt:  # an empty line separates blocks of several lines
             say(err=err)
+
+
+def print_how_to_allow(*, err: bool) -> None:
+    """Print how commands are allowed: only where a person reads it. Refusals, which agents read, do not say it."""
+    say(HOW_TO_ALLOW, fg="cyan", err=err)
 
 
 def counted(findings: Sequence[Finding]) -> str:

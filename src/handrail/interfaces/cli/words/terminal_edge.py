@@ -43,7 +43,7 @@ def say(
 
 def put(text: str, *, nl: bool = True) -> None:
     """Print data: as it is into a file or pipe, made visible at a terminal."""
-    click.echo(_encodable(visible(text), sys.stdout) if sys.stdout.isatty() else text, nl=nl)
+    click.echo(_encodable(visible(text) if sys.stdout.isatty() else text, sys.stdout), nl=nl)
 
 
 def put_json(value: Any) -> None:

@@ -18,6 +18,7 @@ from handrail.interfaces.cli.program import json_option, reports_errors, setting
 from handrail.interfaces.cli.words.answer import answer
 from handrail.interfaces.cli.words.completion import complete_workflow
 from handrail.interfaces.cli.words.new_files import write_new
+from handrail.interfaces.cli.words.own_command import localized
 from handrail.interfaces.cli.words.terminal_edge import say
 from handrail.interfaces.cli.workflow.lookup import file_of, is_file_name
 from handrail.interfaces.cli.workflow.template import TESTS, WORKFLOW
@@ -63,7 +64,7 @@ async def new(ctx: click.Context, name: str, template: str | None, output: str |
     def print_text() -> None:
         for path in written:
             say(f"wrote {path}")
-        say(f"next: edit it, then `handrail workflow test {file}`")
+        say(localized(f"next: edit it, then `handrail workflow test {file}`"))
 
     answer(data, as_json=as_json, as_text=print_text)
 

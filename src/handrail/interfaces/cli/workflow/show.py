@@ -14,6 +14,7 @@ from handrail.interfaces.cli.words.answer import answer, listing
 from handrail.interfaces.cli.words.completion import complete_workflow
 from handrail.interfaces.cli.words.excerpt import lines_of, printable
 from handrail.interfaces.cli.words.finding_view import print_findings
+from handrail.interfaces.cli.words.own_command import advise
 from handrail.interfaces.cli.words.table import Column, print_table
 from handrail.interfaces.cli.words.terminal_edge import put, say
 from handrail.interfaces.cli.workflow.lookup import found
@@ -46,7 +47,7 @@ async def list_(
         for one in broken:
             say(printable(f"{one.file} can't be read: {one.message}"), fg="yellow", err=True)
         if not matching:
-            say("no workflow matches; `handrail workflow list` shows all", err=True)
+            advise("no workflow matches; `handrail workflow list` shows all")
 
     data = listing("workflows", [_entry_data(entry) for entry in matching], broken=broken)
     answer(data, as_json=as_json, as_text=print_text)

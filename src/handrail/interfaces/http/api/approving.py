@@ -8,7 +8,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from handrail.domain.errors import Invalid
+from handrail.domain.errors import Invalid, NotFound
+from handrail.domain.journal.chain import Record
+from handrail.domain.journal.codec import entry_of
+from handrail.domain.journal.event import ApprovalRequested
 from handrail.domain.run.legal_controls import Action
 from handrail.domain.run.status import StepStatus
 from handrail.engine.reading.approvals import PendingApproval
@@ -16,9 +19,10 @@ from handrail.engine.reading.ledger import Query, event_view
 from handrail.engine.reading.run_view import Detail
 from handrail.engine.running.answers import AnswerGiven
 from handrail.interfaces.http.api.call import ApiCall
+from handrail.interfaces.http.api.run_listing import project_of
+from handrail.interfaces.http.api.running import project_of_run
 from handrail.interfaces.http.contract import asked
 from handrail.interfaces.http.contract.given import approvals as given
-from handrail.interfaces.http.contract.given.journal import EventView
 from handrail.interfaces.http.contract.given.runs import Done
 from handrail.interfaces.http.edge.cursors import page_of
 
@@ -27,27 +31,54 @@ ANSWERED_SHOWN: Final = 20
 APPROVALS_MAX: Final = 1_000
 """In how many runs approvals are looked for."""
 DONE_SHOWN: Final = 50
-ALL: Final = "*"
+ASKED: Final = "approval_requested"
+ASKED_BEFORE: Final = 200
+"""How far before an answer its question is looked for."""
 
 
 async def list_approvals(call: ApiCall) -> given.ApprovalPage:
     """What waits for an answer, and the latest answers."""
     query: asked.ApprovalsQuery = call.query
     program, caller = call.program, call.caller
-    is_all = query.project == ALL
+    project = project_of(query.project, program)
     pending = await program.approvals.pending(
-        actor=caller.actor, channel=caller.channel, limit=APPROVALS_MAX, all_projects=is_all
+        actor=caller.actor,
+        channel=caller.channel,
+        limit=APPROVALS_MAX,
+        project=project or "",
+        all_projects=project is None,
     )
-    page, cursor = page_of(pending, query.limit, query.cursor)
-    project = None if is_all else program.run_reader.project
+    page, cursor = page_of([await _as_its_own(call, one) for one in pending], query.limit, query.cursor)
     answered = await program.writer.reader.ledger.query(
         Query(kinds=ANSWER_KINDS, limit=ANSWERED_SHOWN, project=project)
     )
     return given.ApprovalPage(
-        approvals=tuple(map(_view, page)),
-        answered=tuple(EventView(**event_view(hit.record)) for hit in answered.hits),
+        approvals=tuple([await _view(call, one) for one in page]),
+        answered=tuple([await _answered(call, hit.record) for hit in answered.hits]),
         cursor=cursor,
     )
+
+
+async def _as_its_own(call: ApiCall, one: PendingApproval) -> PendingApproval:
+    """An approval as the project sees it that it belongs to, if that is open here: only there it can be answered."""
+    parts = call.server.projects.of(one.project.id) if one.project is not None else None
+    if parts is None or parts is call.program:
+        return one
+    try:
+        seen = await parts.approvals.one(one.run, one.step, actor=call.caller.actor, channel=call.caller.channel)
+    except NotFound:  # answered meanwhile: the next answer has it no more
+        return one
+    return replace(seen, project=one.project)
+
+
+async def _answered(call: ApiCall, record: Record) -> given.AnsweredView:
+    reader = call.program.run_reader
+    before = await reader.store.read(record.stream, after=max(0, record.n - 1 - ASKED_BEFORE), limit=ASKED_BEFORE)
+    asked_ = [one for one in before if one.kind == ASKED and one.step == record.step and one.n < record.n]
+    event = entry_of(asked_[-1]).event if asked_ else None
+    start = await reader.beginning(record.stream)
+    text = event.text if isinstance(event, ApprovalRequested) else ""
+    return given.AnsweredView(**event_view(record), text=text, name=start.name, label=start.label)
 
 
 async def show_approval(call: ApiCall) -> given.ApprovalView:
@@ -56,7 +87,8 @@ async def show_approval(call: ApiCall) -> given.ApprovalView:
     pending = await call.program.approvals.one(call.run, step, actor=caller.actor, channel=caller.channel)
     seen = await call.program.run_reader.status(call.run, detail=Detail.FULL)
     done = [one for one in seen.steps if one.status is StepStatus.COMPLETED]
-    return replace(_view(pending), done=tuple(done[-DONE_SHOWN:]))
+    project = project_of_run(call, await call.program.run_reader.run(call.run))
+    return replace(await _view(call, pending), done=tuple(done[-DONE_SHOWN:]), project=project)
 
 
 async def answer_approval(call: ApiCall) -> Done:
@@ -79,12 +111,15 @@ async def answer_approval(call: ApiCall) -> Done:
     return Done(run=run.id, status=seen.status, receipt=run.receipt, view=seen)
 
 
-def _view(pending: PendingApproval) -> given.ApprovalView:
+async def _view(call: ApiCall, pending: PendingApproval) -> given.ApprovalView:
     one = pending.asked
+    start = await call.program.run_reader.beginning(pending.run)
     return given.ApprovalView(
         run=pending.run,
         step=pending.step,
         workflow=pending.workflow,
+        name=start.name,
+        label=start.label,
         text=one.text,
         digest=one.digest,
         goal=pending.goal,

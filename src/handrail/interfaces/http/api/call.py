@@ -9,7 +9,9 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from handrail.assembly.opening import Assembly
+from handrail.domain.project import Project
 from handrail.interfaces.http.edge.callers import ApiCaller
+from handrail.interfaces.http.edge.open_projects import OpenProjects
 from handrail.interfaces.http.feed.event_feed import EventFeed
 
 
@@ -32,6 +34,7 @@ class ServerFacts:
     started: int
     feed: EventFeed
     connected: ConnectedClients
+    projects: OpenProjects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +50,16 @@ class ApiCall:
     """What the route takes, or the bytes of a file."""
     key: str = ""
     """The idempotency key."""
+
+    @property
+    def project(self) -> Project:
+        """The project that answers."""
+        return self.program.writer.reader.project
+
+    @property
+    def named_folder(self) -> str:
+        """The folder that a command must name: with several projects open, it can be typed anywhere."""
+        return self.project.folder if len(self.server.projects.opened) > 1 else ""
 
     @property
     def run(self) -> str:

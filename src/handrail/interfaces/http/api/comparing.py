@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import asdict
 
 from handrail.assembly.opening import Assembly
 from handrail.domain.errors import Invalid, NotFound
 from handrail.domain.journal.codec import entry_of
 from handrail.domain.run.state import Run, replay
 from handrail.domain.run.step_path import locate
-from handrail.engine.reading.run_view import Detail, RunSummary, Status
+from handrail.engine.reading.run_lines import Beginning, RunLine
+from handrail.engine.reading.run_view import Detail, Status
 from handrail.engine.reading.step_view import StepView
 from handrail.interfaces.http.api.call import ApiCall
 from handrail.interfaces.http.api.differences import differences
@@ -98,8 +100,8 @@ async def compare_runs(call: ApiCall) -> given.RunComparison:
     inputs, _ = differences(a.inputs, b.inputs)
     first = next((one.step for one in steps if one.a is not one.b or one.output_differs), "")
     return given.RunComparison(
-        a=_summary(a, seen_a),
-        b=_summary(b, seen_b),
+        a=_line(a, seen_a, await program.run_reader.beginning(a.id)),
+        b=_line(b, seen_b, await program.run_reader.beginning(b.id)),
         same_definition=a.definition == b.definition,
         inputs=inputs,
         steps=tuple(steps),
@@ -120,8 +122,9 @@ def _compared(path: str, a: StepView | None, b: StepView | None, *, differs: boo
     )
 
 
-def _summary(run: Run, seen: Status) -> RunSummary:
-    return RunSummary(
+def _line(run: Run, seen: Status, start: Beginning) -> RunLine:
+    return RunLine(
+        **asdict(start),
         run=run.id,
         workflow=run.workflow,
         status=seen.status,

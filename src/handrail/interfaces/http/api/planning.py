@@ -14,10 +14,10 @@ from handrail.domain.definition.work_items import tools_named
 from handrail.domain.errors import Invalid
 from handrail.domain.journal.projection import PlanRow
 from handrail.domain.plan import Plan
+from handrail.domain.project import program_in
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import RunStatus
 from handrail.engine.plans import version_of
-from handrail.engine.reading.run_view import listed
 from handrail.interfaces.http.api.call import ApiCall
 from handrail.interfaces.http.api.drawing import graph_of
 from handrail.interfaces.http.api.instants import shown
@@ -161,7 +161,7 @@ async def list_workflows(call: ApiCall) -> library_given.LibraryPage:
     entries = library.search(query.q, category=query.category, tags=query.tag)
     page, cursor = page_of(entries, query.limit, query.cursor)
     runs: dict[str, list[str]] = {}
-    for row in await newest_rows(call.program, None):
+    for row in await newest_rows(call.program, call.project.id):
         runs.setdefault(row.workflow.partition("@")[0], []).append(row.status)
     broken = library.broken()[:BROKEN_SHOWN]
     return library_given.LibraryPage(
@@ -196,7 +196,8 @@ async def show_workflow(call: ApiCall) -> library_given.WorkflowView:
     loaded = program.library.load(name, survey=program.survey)
     definition = _readable(loaded, name)
     entry = next((one for one in program.library.entries() if one.id == definition.id), None)
-    rows = [row for row in await newest_rows(program, None) if row.workflow.partition("@")[0] == definition.id]
+    own = await newest_rows(program, call.project.id)
+    rows = [row for row in own if row.workflow.partition("@")[0] == definition.id]
     return library_given.WorkflowView(
         id=definition.id,
         name=definition.name,
@@ -214,8 +215,8 @@ async def show_workflow(call: ApiCall) -> library_given.WorkflowView:
         definition=definition_data(definition),
         graph=graph_of(definition, program.toolbox.effects()),
         findings=tuple(loaded.findings),
-        runs=tuple(listed(row) for row in rows[:RUNS_SHOWN]),
-        command=f"handrail run start {definition.id}",
+        runs=tuple([(await program.run_reader.line(row))[0] for row in rows[:RUNS_SHOWN]]),
+        command=f"{program_in(call.named_folder)} run start {definition.id}",
     )
 
 

@@ -9,19 +9,24 @@ from typing import Any, Final
 
 from handrail.assembly.opening import StoreReader, witness_states
 from handrail.domain.errors import Invalid, NotFound
+from handrail.domain.history.subject import kinds_about
+from handrail.domain.journal.chain import Head
 from handrail.domain.journal.checkpoint import SealedCheckpoint, checkpoint_digest
+from handrail.domain.journal.event import RUN_PREFIX
 from handrail.domain.journal.kind_name import kinds_named
-from handrail.engine.journal import FAR_BEHIND
+from handrail.engine.journal import FAR_FUTURE
 from handrail.engine.proving.bundle_account import Account, account_of
 from handrail.engine.proving.bundle_check import check_bundle
 from handrail.engine.proving.bundle_writer import make_bundle
 from handrail.engine.reading.ledger import Query, event_view
+from handrail.engine.reading.run_lines import Beginning
 from handrail.interfaces.http.api.call import ApiCall
 from handrail.interfaces.http.api.instants import instant_of, shown
 from handrail.interfaces.http.api.run_listing import project_of
 from handrail.interfaces.http.contract import asked
 from handrail.interfaces.http.contract.given import journal as given
 from handrail.interfaces.http.edge.cursors import cursor_of, number_in
+from handrail.interfaces.http.edge.known_streams import require_stream
 
 STREAMS_SHOWN: Final = 50
 BREAKS_SHOWN: Final = 100
@@ -33,6 +38,8 @@ async def query_journal(call: ApiCall) -> given.EventPage:
     look = call.program.writer.reader
     now = call.program.worker.settings.clock()
     stream = await look.ledger.stream_of(query.run, look.project.id)
+    if stream:
+        await require_stream(call.program, stream)
     found = await look.ledger.query(
         Query(
             stream=stream,
@@ -41,7 +48,7 @@ async def query_journal(call: ApiCall) -> given.EventPage:
             actor=query.actor,
             text=query.text,
             since=instant_of(query.since, "since", now=now, default=0),
-            until=instant_of(query.until, "until", now=now, default=FAR_BEHIND),
+            until=instant_of(query.until, "until", now=now, default=FAR_FUTURE),
             limit=query.limit,
             after=number_in(query.cursor),
             project=project_of(query.project, call.program),
@@ -60,7 +67,7 @@ async def run_journal(call: ApiCall) -> given.EventPage:
     found = await program.writer.reader.ledger.query(
         Query(
             stream=run.id,
-            kinds=kinds_named(query.kind),
+            kinds=kinds_named(query.kind) | (kinds_about(query.about) if query.about else frozenset()),
             step=query.step,
             actor=query.actor,
             text=query.text,
@@ -162,10 +169,10 @@ async def proof(call: ApiCall) -> given.JournalProof:
     """What vouches for the journal."""
     look = call.program.writer.reader
     latest = await _latest(look, call.query.limit)
-    events, heads = await look.store.heads()
+    end, heads = await look.store.heads()
     states = await witness_states(look.settings)
     return given.JournalProof(
-        events=events,
+        events=end.events,
         key=call.program.writer.checkpointer.signer.key,
         checkpoints=tuple(_checkpoint(one) for one in reversed(latest)),
         signed_events=latest[-1].checkpoint.events if latest else 0,
@@ -179,10 +186,14 @@ async def proof(call: ApiCall) -> given.JournalProof:
             )
             for name, state in states.items()
         ),
-        streams=tuple(
-            given.StreamHead(stream=one.stream, n=one.n, hash=one.hash.hex()) for one in heads[-STREAMS_SHOWN:]
-        ),
+        streams=tuple([await _head(call, one) for one in heads[-STREAMS_SHOWN:]]),
     )
+
+
+async def _head(call: ApiCall, head: Head) -> given.StreamHead:
+    is_run = head.stream.startswith(RUN_PREFIX)
+    start = await call.program.run_reader.beginning(head.stream) if is_run else Beginning()
+    return given.StreamHead(stream=head.stream, n=head.n, hash=head.hash.hex(), name=start.name, label=start.label)
 
 
 async def _latest(look: StoreReader, limit: int) -> deque[SealedCheckpoint]:

@@ -15,21 +15,22 @@ from handrail.interfaces.http.contract.given import runs as given
 
 async def run_graph(call: ApiCall) -> given.Graph:
     """The steps of a run and their order."""
-    program = call.program
-    seen = await program.run_reader.status(call.run, detail=Detail.FULL, within=program.worker.within(call.run))
-    run = await program.run_reader.run(call.run)
+    program, at = call.program, call.query.at
+    within = program.worker.within(call.run)
+    seen = await program.run_reader.status(call.run, detail=Detail.FULL, within=within, at=at)
+    run = await program.run_reader.run(call.run, at=at)
     definition = await program.run_reader.definition(run)
     return run_graph_of(run, definition, program.toolbox.effects(), seen.steps)
 
 
 async def run_timeline(call: ApiCall) -> RunTimeline:
     """What happened when."""
-    return await call.program.run_reader.timeline(call.run)
+    return await call.program.run_reader.timeline(call.run, at=call.query.at)
 
 
 async def run_story(call: ApiCall) -> RunStory:
     """What happened as a story, and why the run is where it is."""
-    return await call.program.run_reader.story(call.run)
+    return await call.program.run_reader.story(call.run, at=call.query.at)
 
 
 async def run_definition(call: ApiCall) -> given.DefinitionView:

@@ -5,21 +5,24 @@ Ids don't sort by time, so the rows are read and sorted here, and kept until the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict
 
 from handrail.assembly.opening import Assembly
-from handrail.domain.errors import HandrailError, NotFound
+from handrail.domain.errors import NotFound
+from handrail.domain.journal.mark import Mark
 from handrail.domain.journal.projection import RunRow
 from handrail.domain.policy.actor import name_of
+from handrail.domain.project import ALL_PROJECTS
 from handrail.domain.run.status import RUN_ENDED, RUN_ENDED_BADLY, RUN_UNENDED, RunStatus
 from handrail.domain.scheduling.breaker import BreakerStatus
 from handrail.domain.trust.decision import off_words
-from handrail.engine.journal import FAR_BEHIND
-from handrail.engine.reading.run_view import RunSummary, WaitingKind, listed, project_view
+from handrail.engine.journal import FAR_FUTURE
+from handrail.engine.reading.run_lines import RunLine, WaitingLine
+from handrail.engine.reading.run_view import WaitingKind
 from handrail.engine.reading.tool_stats import breakers_of
 from handrail.foundation.bounded_cache import BoundedCache
 from handrail.interfaces.http.api.call import ApiCall
@@ -31,21 +34,21 @@ from handrail.interfaces.http.edge.cursors import cursor_of, place_in
 ROWS_MAX: Final = 20_000
 """How many runs are sorted; more are cut, the oldest ids first."""
 PAGE: Final = 1_000
-ALL: Final = "*"
 SHOWN_MAX: Final = 20
-STARTERS_KEPT: Final = 50_000
+LISTS_KEPT: Final = 16
+"""Of how many projects the sorted rows are kept."""
+DAY_MS: Final = 86_400_000
 WAITING_ON_PEOPLE: Final = frozenset({WaitingKind.APPROVAL, WaitingKind.CONFIRMATION, WaitingKind.DECISION})
 
 
 class _Sorted(Struct, frozen=True):
-    """All rows as of a place of the store."""
+    """All rows as of a mark of the store."""
 
-    at: int
+    at: Mark
     rows: list[RunRow]
 
 
-_rows: Final[BoundedCache[tuple[int, str], _Sorted]] = BoundedCache(4)
-_starters: Final[BoundedCache[str, str]] = BoundedCache(STARTERS_KEPT)
+_rows: Final[BoundedCache[tuple[int, str], _Sorted]] = BoundedCache(LISTS_KEPT)
 
 
 async def list_runs(call: ApiCall) -> RunPage:
@@ -56,11 +59,11 @@ async def list_runs(call: ApiCall) -> RunPage:
     project = project_of(query.project, program)
     rows = await newest_rows(program, project)
     fits = _fitting(program, query)
-    found: list[RunSummary] = []
+    found: list[RunLine] = []
     looked_at = 0
     async for one in _listed(program, _after(rows, place), fits, all_projects=project is None):
         looked_at += 1
-        if not await _is_wanted(program, query, one):
+        if not _is_wanted(query, one):
             continue
         if len(found) == query.limit:
             last = next(row for row in rows if row.id == found[-1].run)
@@ -72,8 +75,8 @@ async def list_runs(call: ApiCall) -> RunPage:
 async def newest_rows(program: Assembly, project: str | None) -> list[RunRow]:
     """The rows of all runs of a project, or of all projects, newest first."""
     store = program.writer.reader.store
-    at, _ = await store.heads(after=FAR_BEHIND)
-    known = _rows.get((id(store), project or ALL))
+    at = await store.end()
+    known = _rows.get((id(store), project or ALL_PROJECTS))
     if known is not None and known.at == at:
         return known.rows
     rows: list[RunRow] = []
@@ -85,38 +88,22 @@ async def newest_rows(program: Assembly, project: str | None) -> list[RunRow]:
             break
         after = page[-1].id
     rows.sort(key=lambda row: (row.started, row.id), reverse=True)
-    _rows.put((id(store), project or ALL), _Sorted(at, rows))
+    _rows.put((id(store), project or ALL_PROJECTS), _Sorted(at, rows))
     return rows
 
 
 def project_of(asked: str, program: Assembly) -> str | None:
     """The project that a query means; None for all."""
-    return None if asked == ALL else asked or program.writer.reader.project.id
-
-
-async def starter_of(program: Assembly, run: str) -> str:
-    """Who started a run, from its first event: that never changes."""
-    known = _starters.get(run)
-    if known is not None:
-        return known
-    records = await program.writer.reader.store.read(run, limit=1)
-    return _starters.put(run, records[0].actor) if records else ""
+    return None if asked == ALL_PROJECTS else asked or program.writer.reader.project.id
 
 
 async def _listed(
     program: Assembly, rows: list[RunRow], fits: Callable[[RunRow], bool], *, all_projects: bool
-) -> AsyncIterator[RunSummary]:
-    """Runs as readers see them; open ones are read in full, to tell waiting runs from running ones."""
-    reader = program.run_reader
+) -> AsyncIterator[RunLine]:
+    """Runs as readers see them."""
     for row in rows:
-        if not fits(row):
-            continue
-        try:
-            seen = await reader.status(row.id) if row.status in RUN_UNENDED else None
-        except HandrailError:  # a run that can't be read must not hide the others
-            seen = None
-        one = listed(row, seen)
-        yield replace(one, project=project_view(row.id, row.project, reader.find_project)) if all_projects else one
+        if fits(row):
+            yield (await program.run_reader.line(row, with_project=all_projects))[0]
 
 
 def _after(rows: list[RunRow], place: tuple[str | int, ...] | None) -> list[RunRow]:
@@ -127,7 +114,7 @@ def _fitting(program: Assembly, query: RunsQuery) -> Callable[[RunRow], bool]:
     """Whether a row can match, without reading the run."""
     now = program.worker.settings.clock()
     since = instant_of(query.since, "since", now=now, default=0)
-    until = instant_of(query.until, "until", now=now, default=FAR_BEHIND)
+    until = instant_of(query.until, "until", now=now, default=FAR_FUTURE)
     words = query.q.lower().split()
 
     def fits(row: RunRow) -> bool:
@@ -140,77 +127,82 @@ def _fitting(program: Assembly, query: RunsQuery) -> Callable[[RunRow], bool]:
     return fits
 
 
-async def _is_wanted(program: Assembly, query: RunsQuery, one: RunSummary) -> bool:
+def _is_wanted(query: RunsQuery, one: RunLine) -> bool:
     """Whether a run matches, once its state is known."""
     if query.state and one.status.value not in query.state:
         return False
-    if not query.by:
-        return True
-    starter = await starter_of(program, one.run)
-    return query.by in (starter, name_of(starter))
+    return not query.by or query.by in (one.starter, name_of(one.starter))
 
 
 # --- home -----------------------------------------------------------------------------------------
 
 
 async def home(call: ApiCall) -> Home:
-    """What waits for me, runs, failed, needs attention."""
+    """What waits for me, runs, failed, needs attention: in one project, or in all."""
     program = call.program
-    rows = await newest_rows(program, None)
-    ended = [row for row in rows if row.status in RUN_ENDED]
-    opened = await _all_listed(program, [row for row in rows if row.status in RUN_UNENDED][:PAGE])
-    waiting = [item for one in opened for item in await _waiting(call, one)]
-    counts = Counter(row.status for row in ended) + Counter(one.status.value for one in opened)
-    failed = [row for row in ended if row.status in RUN_ENDED_BADLY][:SHOWN_MAX]
-    well = [row for row in ended if row.status not in RUN_ENDED_BADLY][:SHOWN_MAX]
+    wanted = project_of(call.query.project, program)
+    rows = await newest_rows(program, wanted)
+    ended = _in(rows, RUN_ENDED)
+    seen = [await program.run_reader.line(row, with_project=True) for row in _in(rows, RUN_UNENDED)[:PAGE]]
+    lines = [line for line, _ in seen]
+    waiting = [await _waiting(call, line, one) for line, waits in seen for one in waits]
+    now = {line.run: line.status.value for line in lines}
+    since = program.worker.settings.clock() - DAY_MS
     return Home(
         waiting_for_me=tuple(item for item in waiting if item.may_answer),
         waiting_for_others=tuple(item for item in waiting if not item.may_answer),
-        running=tuple(one for one in opened if one.status is not RunStatus.WAITING)[:SHOWN_MAX],
-        failed=tuple(await _all_listed(program, failed)),
-        ended=tuple(await _all_listed(program, well)),
-        counts=dict(counts),
+        open=tuple(lines[:SHOWN_MAX]),
+        running=tuple(one for one in lines if one.status is not RunStatus.WAITING)[:SHOWN_MAX],
+        failed=await _all_listed(program, _in(ended, RUN_ENDED_BADLY)),
+        ended=await _all_listed(program, _in(ended, RUN_ENDED - RUN_ENDED_BADLY)),
+        counts=Counter(now.get(row.id, row.status) for row in rows),
+        today=Counter(now.get(row.id, row.status) for row in rows if row.started >= since),
         attention=tuple(await _attention(program)),
+        elsewhere=await _elsewhere(call, wanted) if wanted is not None else 0,
     )
 
 
-async def _all_listed(program: Assembly, rows: list[RunRow]) -> list[RunSummary]:
-    return [one async for one in _listed(program, rows, _any, all_projects=True)]
+async def _elsewhere(call: ApiCall, here: str) -> int:
+    """How many things wait for the person who asks in other projects that are open here."""
+    found = 0
+    for project, parts in call.server.projects.opened.items():
+        if project == here:
+            continue
+        rows = [row for row in await newest_rows(parts, project) if row.status in RUN_UNENDED][:PAGE]
+        for line, waits in [await parts.run_reader.line(row, with_project=True) for row in rows]:
+            found += sum([(await _waiting(call, line, one)).may_answer for one in waits])
+    return found
 
 
-def _any(_: RunRow) -> bool:
-    return True
+def _in(rows: list[RunRow], statuses: Collection[RunStatus]) -> list[RunRow]:
+    return [row for row in rows if row.status in statuses]
 
 
-async def _waiting(call: ApiCall, one: RunSummary) -> list[WaitingItem]:
-    own = call.program.writer.reader.project.id
-    is_own = one.project is None or one.project.id == own
-    items = []
-    for waits in one.waiting_for:
-        is_mine = is_own and waits.kind in WAITING_ON_PEOPLE
-        if is_mine and waits.kind is WaitingKind.APPROVAL:
-            is_mine = await _may_answer(call, one.run, waits.step)
-        items.append(
-            WaitingItem(
-                run=one.run,
-                workflow=one.workflow,
-                goal=one.goal,
-                step=waits.step,
-                kind=waits.kind.value,
-                text=waits.text,
-                since=waits.since,
-                expires=waits.expires,
-                by=waits.by,
-                may_answer=is_mine,
-                project=None if is_own else one.project,
-            )
-        )
-    return items
+async def _all_listed(program: Assembly, rows: list[RunRow]) -> tuple[RunLine, ...]:
+    return tuple([(await program.run_reader.line(row, with_project=True))[0] for row in rows[:SHOWN_MAX]])
 
 
-async def _may_answer(call: ApiCall, run: str, step: str) -> bool:
+async def _waiting(call: ApiCall, line: RunLine, waits: WaitingLine) -> WaitingItem:
+    is_own = line.project is None or line.project.id == call.project.id
+    parts = call.program if line.project is None else call.server.projects.of(line.project.id)
+    is_mine = parts is not None and waits.kind in WAITING_ON_PEOPLE
+    if parts is not None and is_mine and waits.kind is WaitingKind.APPROVAL:
+        is_mine = await _may_answer(parts, call, line.run, waits.step)
+    return WaitingItem(
+        **asdict(waits),
+        run=line.run,
+        workflow=line.workflow,
+        name=line.name,
+        label=line.label,
+        goal=line.goal,
+        may_answer=is_mine,
+        project=None if is_own else line.project,
+    )
+
+
+async def _may_answer(parts: Assembly, call: ApiCall, run: str, step: str) -> bool:
     try:
-        seen = await call.program.approvals.one(run, step, actor=call.caller.actor, channel=call.caller.channel)
+        seen = await parts.approvals.one(run, step, actor=call.caller.actor, channel=call.caller.channel)
     except NotFound:  # answered meanwhile
         return False
     return seen.may_answer

@@ -10,13 +10,16 @@ from msgspec import UNSET
 from msgspec.structs import asdict
 
 from handrail.assembly.opening import Assembly
+from handrail.domain.control.offered import offered_actions
+from handrail.domain.definition.model import Definition, Tool
 from handrail.domain.errors import NotFound
 from handrail.domain.journal.event import ActionKind, How, Outcome
 from handrail.domain.json import digest
 from handrail.domain.preview.control_preview import ControlAsked
+from handrail.domain.project import opening, program_in
 from handrail.domain.rehearsal.dry_run import rehearse
 from handrail.domain.run.command import RecordAction, RecordDecision, StartRun
-from handrail.domain.run.legal_controls import Action, legal_actions
+from handrail.domain.run.legal_controls import Action
 from handrail.domain.run.state import Run
 from handrail.domain.run.step_path import locate
 from handrail.domain.run.submission import Submission
@@ -24,8 +27,10 @@ from handrail.domain.secrets.redaction import redact_inputs
 from handrail.domain.suggestion import did_you_mean
 from handrail.engine.guiding.guide import RunForAgent
 from handrail.engine.guiding.guide_view import Guided, ReplyContext, guided, recap_of, refused_step
-from handrail.engine.reading.run_view import Detail
+from handrail.engine.reading.run_view import Detail, ProjectView, project_view
+from handrail.engine.reading.step_view import NOTHING, StepView
 from handrail.engine.running.answers import AnswerGiven
+from handrail.foundation.bounded_cache import BoundedCache
 from handrail.interfaces.control_twins import call_twin, command_twin
 from handrail.interfaces.http.api.call import ApiCall, Handler
 from handrail.interfaces.http.contract import asked
@@ -36,6 +41,9 @@ from handrail.interfaces.http.edge.cursors import page_of
 WAIT_S = 5.0
 """How long an answer to a submission waits for handrail's own steps; after that it answers, and they continue."""
 DECISIONS_MAX = 10
+PAGES_MS = 2_000
+"""How long the pages of a list of steps are of one moment."""
+_pages: BoundedCache[tuple[int, str, int], tuple[int, tuple[StepView, ...]]] = BoundedCache(4)
 
 
 # --- start ----------------------------------------------------------------------------------------
@@ -55,7 +63,7 @@ async def start_workflow(call: ApiCall) -> given.Done | given.DryRun:
 async def _start(call: ApiCall, body: asked.StartBody | asked.StartOneBody, **what: Any) -> given.Done | given.DryRun:
     program = call.program
     definition, pins = await program.definitions.chosen(**what)
-    inputs = program.definitions.inputs(definition, body.inputs)
+    inputs = program.definitions.inputs(definition, body.inputs, body.goal)
     if call.query.dry_run:
         shown, _ = redact_inputs(inputs, definition.inputs)
         waves = rehearse(definition, shown, program.toolbox.effects())
@@ -78,29 +86,47 @@ async def _start(call: ApiCall, body: asked.StartBody | asked.StartOneBody, **wh
 async def show_run(call: ApiCall) -> given.RunView:
     """A run, and what is legal now."""
     program = call.program
-    detail = Detail.FULL if call.query.steps else Detail.SUMMARY
-    seen = await program.run_reader.status(call.run, detail=detail, within=program.worker.within(call.run))
-    run = await program.run_reader.run(call.run)
+    detail, at = Detail.FULL if call.query.steps else Detail.SUMMARY, call.query.at
+    seen = await program.run_reader.status(call.run, detail=detail, within=program.worker.within(call.run), at=at)
+    run = await program.run_reader.run(call.run, at=at)
     definition = await program.run_reader.definition(run)
+    start, project = await program.run_reader.beginning(run.id), project_of_run(call, run)
+    if project.hint:  # nothing of it can be chosen here
+        failure = seen.failure and msgspec.structs.replace(seen.failure, options=())
+        seen = msgspec.structs.replace(seen, options=(), failure=failure)
     return given.RunView(
-        **asdict(seen),
-        name=definition.name,
+        **{**asdict(seen), "project": project},
+        name=start.name,
+        label=start.label,
         definition=run.definition,
         version=definition.version,
         mode=run.mode.value,
         starter=run.starter,
-        actions=actions_of(run),
+        actions=() if at else actions_of(call, run, definition),
         inputs=run.inputs,
         vars=run.vars,
         n=run.n,
+        why=await program.run_reader.why(call.run, at=at),
+        waited_ms=await program.run_reader.person_waited(call.run, at=at),
+        as_of=(await program.run_reader.past(call.run, at)).as_of if at else None,
     )
 
 
-def actions_of(run: Run, step: str | None = None) -> tuple[given.LegalAction, ...]:
-    """The actions that are legal now, on the run or on one step."""
-    legal = legal_actions(run)
+def project_of_run(call: ApiCall, run: Run) -> ProjectView:
+    """The project of a run; with what to do, if that project can't work on it here."""
+    seen = project_view(run.id, run.project, call.program.writer.dispatch.find_project)
+    if run.project == call.project.id or not seen.folder:
+        return seen
+    return msgspec.structs.replace(seen, hint=f"not open in this server; open it: `{opening(seen.folder)}`")
+
+
+def actions_of(
+    call: ApiCall, run: Run, definition: Definition, step: str | None = None
+) -> tuple[given.LegalAction, ...]:
+    """The actions that are offered now and can be done here, on the run or on one step."""
+    offered = offered_actions(run, definition) if run.project == call.project.id else ()
     return tuple(
-        given.LegalAction(action=one.action, step=one.step) for one in legal if step is None or one.step == step
+        given.LegalAction(action=one.action, step=one.step) for one in offered if step is None or one.step == step
     )
 
 
@@ -108,8 +134,7 @@ async def list_steps(call: ApiCall) -> given.StepPage:
     """The steps of a run, in written order."""
     query: asked.StepsQuery = call.query
     program = call.program
-    within = program.worker.within(call.run)
-    steps = (await program.run_reader.status(call.run, detail=Detail.FULL, within=within)).steps
+    steps = await _steps(call, query.at)
     words = query.q.lower().split()
     fitting = [
         one
@@ -118,11 +143,35 @@ async def list_steps(call: ApiCall) -> given.StepPage:
         and all(word in f"{one.id} {one.title} {one.message}".lower() for word in words)
     ]
     page, cursor = page_of(fitting, query.limit, query.cursor)
+    run = await program.run_reader.run(call.run, at=query.at)
+    definition = await program.run_reader.definition(run)
     return given.StepPage(
-        steps=page,
+        steps=tuple(_run_step(one, run, definition) for one in page),
         total=len(fitting),
         counts=Counter(one.status.value for one in steps),
         cursor=cursor,
+    )
+
+
+async def _steps(call: ApiCall, at: int) -> tuple[StepView, ...]:
+    """All steps of a run; a long one is asked for page by page, and is not put together again for each."""
+    program = call.program
+    reader, within, now = program.run_reader, program.worker.within(call.run), program.worker.settings.clock()
+    place = (id(reader.store), call.run, at or (await reader.run(call.run)).n)
+    known = _pages.get(place)
+    if known is not None and now - known[0] < PAGES_MS and within == NOTHING:
+        return known[1]
+    steps = await reader.steps(call.run, within=within, at=at)
+    return _pages.put(place, (now, steps))[1]
+
+
+def _run_step(one: StepView, run: Run, definition: Definition) -> given.RunStep:
+    step = locate(definition, one.id).step
+    return given.RunStep(
+        **asdict(one),
+        tool=step.work.tool if isinstance(step.work, Tool) else "",
+        effect=run.step(one.id).effect or step.effect,
+        has_undo=step.undo is not None,
     )
 
 
@@ -158,7 +207,7 @@ async def _preview(call: ApiCall, action: Action, step: str) -> given.Preview:
     seen = await call.program.previews.of(call.run, wanted)
     return given.Preview(
         **msgspec.structs.asdict(seen),
-        cli=command_twin(seen.run, seen.action, seen.step, digest=seen.digest),
+        cli=command_twin(seen.run, seen.action, seen.step, digest=seen.digest, program=program_in(call.named_folder)),
         mcp=call_twin(seen.run, seen.action, seen.step),
     )
 

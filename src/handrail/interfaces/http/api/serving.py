@@ -9,9 +9,11 @@ from typing import Final
 
 from handrail.domain.journal.projection import RunRow
 from handrail.domain.policy.actor import AGENT_PREFIX, kind_of, name_of
+from handrail.domain.project import opening
 from handrail.domain.trust.decision import COMMAND as TRUST
-from handrail.engine.journal import FAR_BEHIND
+from handrail.engine.fleet.node_table import pause_node
 from handrail.engine.reading.heard import HeardReader, LiveSession
+from handrail.engine.reading.node_view import NodeReader, NodesView, NodeView
 from handrail.engine.reading.tool_stats import tool_figures
 from handrail.interfaces.clients.check import CheckLevel
 from handrail.interfaces.clients.home_checks import clocks, home_checks
@@ -27,11 +29,12 @@ from handrail.interfaces.setting_rows import project_file, setting_rows
 WORKFLOWS_SHOWN: Final = 100
 DAYS_SHOWN: Final = 60
 NOTE: Final = "a program that runs as you can act as you here"
+CHANGED: Final = "the configuration has changed, but this server still uses what it read: restart `handrail serve`"
 
 
 async def statistics(call: ApiCall) -> given.Statistics:
     """Runs by outcome, workflow and day, and the calls of tools."""
-    query: asked.SinceQuery = call.query
+    query: asked.StatisticsQuery = call.query
     program = call.program
     since = instant_of(query.since, "since", now=program.worker.settings.clock(), default=0)
     project = project_of(query.project, program)
@@ -112,13 +115,16 @@ async def list_settings(call: ApiCall) -> given.SettingList:
 async def list_projects(call: ApiCall) -> given.ProjectList:
     """The projects of this home."""
     rows = await project_rows(call.program.writer.reader)
+    opened = call.server.projects.opened
     return given.ProjectList(
         projects=tuple(
             given.ProjectEntry(
                 id=one.id,
                 name=one.name,
                 folder=one.folder,
-                is_here=one.is_here,
+                is_here=one.id == (call.caller.project or call.project.id),
+                is_open=one.id in opened,
+                command="" if one.id in opened or not one.exists else opening(one.folder),
                 exists=one.exists,
                 open=one.open,
                 runs=one.runs,
@@ -147,10 +153,31 @@ async def list_clients(call: ApiCall) -> given.ClientList:
     )
 
 
+async def list_nodes(call: ApiCall) -> NodesView:
+    """Who executes runs here."""
+    return await call.program.writer.reader.nodes()
+
+
+async def pause_a_node(call: ApiCall) -> NodeView:
+    """Let a node take no more runs."""
+    return await _pause(call, is_paused=True)
+
+
+async def resume_a_node(call: ApiCall) -> NodeView:
+    """Let a node take runs again."""
+    return await _pause(call, is_paused=False)
+
+
+async def _pause(call: ApiCall, *, is_paused: bool) -> NodeView:
+    store = call.program.writer.reader.store
+    changed = await pause_node(store.nodes(), call.path["node"], actor=call.caller.actor, is_paused=is_paused)
+    return await NodeReader(store).one(changed)
+
+
 async def about(call: ApiCall) -> given.AboutServer:
     """This server."""
     reader = call.program.writer.reader
-    events, _ = await reader.store.heads(after=FAR_BEHIND)
+    events = (await reader.store.end()).events
     rules = call.program.writer.control.answers.rules
     journal = reader.settings.journal
     return given.AboutServer(
@@ -167,6 +194,7 @@ async def about(call: ApiCall) -> given.AboutServer:
         channels=rules.channels,
         needs_passphrase=rules.passphrase,
         note=NOTE,
+        restart=CHANGED if await call.server.projects.is_changed(call.program) else "",
     )
 
 
@@ -177,4 +205,5 @@ async def session(call: ApiCall) -> given.WhoAsks:
         person=call.caller.actor,
         channel=call.caller.channel,
         expires=shown(opened.expires * 1_000) if opened is not None else "",
+        project=call.caller.project or call.project.id,
     )

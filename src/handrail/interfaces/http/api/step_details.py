@@ -20,7 +20,9 @@ from handrail.domain.preview.calls_ahead import KnownTools, Now, undo_call_of
 from handrail.domain.preview.values import CallAhead
 from handrail.domain.run.scope import rendered
 from handrail.domain.run.state import Run
+from handrail.domain.run.status import StepStatus
 from handrail.domain.run.step_path import Located, locate
+from handrail.domain.scheduling.compensation import needs_undo
 from handrail.engine.reading.check_view import JudgedCheck, JudgedOutput
 from handrail.engine.reading.ledger import Query, event_view
 from handrail.engine.reading.run_view import Detail
@@ -38,13 +40,13 @@ REFUSED: Final = "output_refused"
 
 async def show_step(call: ApiCall) -> StepDetail:
     """Everything that is known of a step."""
-    program, path = call.program, str(call.path["step"])
-    run = await program.run_reader.run(call.run)
+    program, path, at = call.program, str(call.path["step"]), call.query.at
+    run = await program.run_reader.run(call.run, at=at)
     definition = await program.run_reader.definition(run)
     found = locate(definition, path)
-    tries = await program.run_reader.tries(run.id, path)
-    judged = await program.run_reader.judged(run.id, path)
-    records = await _records(program, run.id, path)
+    tries = await program.run_reader.tries(run.id, path, at=at)
+    judged = tuple(one for one in await program.run_reader.judged(run.id, path) if one.n <= run.n)
+    records = [record for record in await _records(program, run.id, path) if record.n <= run.n]
     return StepDetail(
         step=await _view(call, path),
         tries=tuple(one for one in tries if not one.is_undo),
@@ -54,7 +56,7 @@ async def show_step(call: ApiCall) -> StepDetail:
         outputs=_refused_outputs(records),
         checks=await _checks(program, found.step, judged[-1] if judged else None),
         undo=_undo(program, run, definition, path, tuple(one for one in tries if one.is_undo)),
-        actions=actions_of(run, path),
+        actions=() if at else actions_of(call, run, definition, path),
         key=key_of(run.id, path) if isinstance(found.step.work, Tool) else "",
         definition=_written(definition, found.step),
         events=tuple(EventView(**event_view(record)) for record in records[-EVENTS_SHOWN:]),
@@ -70,7 +72,7 @@ def _refused_outputs(records: list[Record]) -> dict[str, Any]:
 async def _view(call: ApiCall, path: str) -> StepView:
     program = call.program
     within = program.worker.within(call.run)
-    seen = await program.run_reader.status(call.run, detail=Detail.FULL, within=within)
+    seen = await program.run_reader.status(call.run, detail=Detail.FULL, within=within, at=call.query.at)
     view = next((step for step in seen.steps if step.id == path), None)
     if view is None:
         raise NotFound(f"step {path!r} of {call.run} has not started", hint="its loop or workflow has not come to it")
@@ -143,7 +145,11 @@ def _undo_call(program: Assembly, run: Run, definition: Definition, path: str) -
         call = undo_call_of(run, definition, path, now)
     except HandrailError:  # what it needs is not known
         return None
-    return call if call.own_undo or locate(definition, path).step.undo is not None else None
+    if run.step(path).status is StepStatus.FAILED and not needs_undo(run, definition, path):
+        return None  # nothing of it is undone: saying how would be untrue
+    step = locate(definition, path).step
+    can_itself = isinstance(step.work, Tool) and bool(undos.get(step.work.tool))
+    return call if step.undo is not None or (call.own_undo and can_itself) else None
 
 
 def _written(definition: Definition, step: Step) -> Mapping[str, Any]:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Final
+
+from msgspec import Struct
 
 from handrail.assembly.checks import rules_of
 from handrail.assembly.opening import Assembly
 from handrail.assembly.tools import tools_off
 from handrail.domain.checks.rule import RuleCard
-from handrail.domain.errors import NotFound
+from handrail.domain.errors import HandrailError, NotFound
+from handrail.domain.journal.mark import Mark
+from handrail.domain.run.status import RUN_UNENDED
 from handrail.domain.scheduling.breaker import Breaker, BreakerStatus
 from handrail.domain.suggestion import did_you_mean
+from handrail.engine.reading.pin_changes import PinChange, PinnedUse, pin_changes
 from handrail.engine.reading.tool_stats import ToolReport, breakers_of, tool_figures
 from handrail.engine.reading.tool_tally import Outage, ToolFigures
 from handrail.engine.tool import ToolSpec
+from handrail.foundation.bounded_cache import BoundedCache
 from handrail.interfaces.http.api.call import ApiCall
 from handrail.interfaces.http.api.instants import instant_of, shown
 from handrail.interfaces.http.contract import asked
@@ -24,7 +31,36 @@ from handrail.interfaces.http.edge.cursors import page_of
 from handrail.library.shelf.search_words import matching
 
 FIGURES_SINCE: Final = "24h"
-TROUBLE: Final = (ServerState.OPEN, ServerState.HALF_OPEN, ServerState.UNTRUSTED, ServerState.UNASKED, ServerState.USED)
+SLOT_MS: Final = 1_800_000
+SLOTS: Final = 48
+"""How many slots a line has at most; over longer times each is longer."""
+SHARE: Final = 10
+"""A report waits until ten times the time that the last one took has passed: a busy store is not read all the time."""
+WAIT_MS: Final = 800
+KEPT_MS: Final = 60_000
+PLANS_MAX: Final = 200
+RUNS_MAX: Final = 200
+TROUBLE: Final = (
+    ServerState.OPEN,
+    ServerState.HALF_OPEN,
+    ServerState.UNTRUSTED,
+    ServerState.CHANGED,
+    ServerState.UNASKED,
+    ServerState.USED,
+)
+
+
+class _ToolsReport(Struct, frozen=True):
+    """What the journal says of tools, as of a time."""
+
+    figures: ToolReport
+    changes: tuple[PinChange, ...]
+    head: Mark
+    made: int
+    took: int
+
+
+_reports: Final[BoundedCache[tuple[int, str, str], _ToolsReport]] = BoundedCache(8)
 
 
 async def list_tools(call: ApiCall) -> given.ToolPage:
@@ -36,10 +72,12 @@ async def list_tools(call: ApiCall) -> given.ToolPage:
     found = matching(query.q, specs, heading=lambda spec: spec.name, text=lambda spec: spec.description)
     off = tools_off(program.writer.reader.settings)
     page, cursor = page_of(found, query.limit, query.cursor)
-    servers = [one for one in await _servers(call, FIGURES_SINCE) if not query.server or one.server == query.server]
+    report = await _report(program, FIGURES_SINCE)
+    servers = [one for one in await _servers(program, report) if not query.server or one.server == query.server]
+    figures = {one.tool: one for one in figures_of(report.figures.tools) if not one.is_undo}
     return given.ToolPage(
         servers=tuple(servers),
-        tools=tuple(_tool(spec, off) for spec in page),
+        tools=tuple(_tool(spec, off, figures.get(spec.name)) for spec in page),
         total=len(found),
         broken=dict(program.toolbox.broken),
         cursor=cursor,
@@ -49,7 +87,7 @@ async def list_tools(call: ApiCall) -> given.ToolPage:
 async def show_server(call: ApiCall) -> given.ServerView:
     """One server: tools, figures, outages."""
     name = str(call.path["server"])
-    servers = await _servers(call, call.query.since)
+    servers = await _servers(call.program, await _report(call.program, call.query.since or FIGURES_SINCE))
     found = next((one for one in servers if one.server == name), None)
     if found is None:
         names = [one.server for one in servers]
@@ -58,24 +96,62 @@ async def show_server(call: ApiCall) -> given.ServerView:
     return found
 
 
-async def _servers(call: ApiCall, since: str) -> list[given.ServerView]:
-    program = call.program
+async def _report(program: Assembly, since: str) -> _ToolsReport:
+    reader, clock = program.writer.reader, program.worker.settings.clock
+    head = await reader.store.end()
+    known = _reports.get((id(reader.store), reader.project.id, since))
+    if known is not None:
+        if known.head == head and clock() - known.made < KEPT_MS:
+            return known
+        left = known.made + SHARE * known.took - clock()
+        await asyncio.sleep(min(max(left, 0), WAIT_MS) / 1_000)
+    now = clock()
+    head = await reader.store.end()
+    start = instant_of(since, "since", now=now, default=0)
+    slot_ms = max(SLOT_MS, (now - start) // SLOTS)
+    figures = await tool_figures(reader.store, since=start, project=reader.project.id, slot_ms=slot_ms)
+    changes = await pin_changes(reader.store, program.toolbox.cards(), await _pinned(program))
+    report = _ToolsReport(figures, tuple(changes), head=head, made=clock(), took=clock() - now)
+    return _reports.put((id(reader.store), reader.project.id, since), report)
+
+
+async def _pinned(program: Assembly) -> list[PinnedUse]:
+    """What the saved plans and the open runs of this project are pinned to, if a server has described its tools."""
+    if not program.toolbox.cards():
+        return []
+    reader = program.writer.reader
+    rows = await reader.store.plans(limit=PLANS_MAX, project=reader.project.id)
+    plans = [await program.writer.plans.get(row.id) for row in rows if row.retired is None]
+    opened = await reader.store.runs(status=sorted(RUN_UNENDED), limit=RUNS_MAX, project=reader.project.id)
+    runs = [one for row in opened if (one := await _pinned_run(program, row.id)) is not None]
+    return [*(PinnedUse(name=plan.id, pins=plan.newest.pins) for plan in plans), *runs]
+
+
+async def _pinned_run(program: Assembly, run_id: str) -> PinnedUse | None:
+    try:
+        run = await program.run_reader.run(run_id)
+    except HandrailError:  # a run that can't be read must not hide the others
+        return None
+    return PinnedUse(name=run.id, pins=run.pins, is_run=True)
+
+
+async def _servers(program: Assembly, report: _ToolsReport) -> list[given.ServerView]:
     servers = program.toolbox.servers
     names = sorted(servers.names()) if servers is not None else []
     reader = program.writer.reader
-    now = program.worker.settings.clock()
-    start = instant_of(since, "since", now=now, default=0)
-    report = await tool_figures(reader.store, since=start, project=reader.project.id)
     breakers = await breakers_of(reader.store, names, project=reader.project.id)
+    now = program.worker.settings.clock()
     views = [_server(program, name, breakers[name], report, now) for name in names]
     return sorted(views, key=lambda one: (TROUBLE.index(one.state), one.server))
 
 
-def _server(program: Assembly, name: str, breaker: Breaker, report: ToolReport, now: int) -> given.ServerView:
+def _server(program: Assembly, name: str, breaker: Breaker, report: _ToolsReport, now: int) -> given.ServerView:
     known = program.toolbox.overview()
     off = program.toolbox.servers.off() if program.toolbox.servers is not None else {}
+    changed = tuple(one for one in report.changes if _server_of(one.tool) == name)
     state, why = _state(name, breaker, off, known.unasked)
-    outages = next((one.outages for one in report.servers if one.server == name), ())
+    state = ServerState.CHANGED if changed and state is ServerState.USED else state
+    outages = next((one.outages for one in report.figures.servers if one.server == name), ())
     return given.ServerView(
         server=name,
         state=state,
@@ -83,9 +159,15 @@ def _server(program: Assembly, name: str, breaker: Breaker, report: ToolReport, 
         why=why,
         until=shown(breaker.until) if state is ServerState.OPEN else "",
         failures=breaker.failures,
-        figures=figures_of(one for one in report.tools if one.tool.partition(".")[0] == name),
+        whole=next(iter(figures_of(one for one in report.figures.by_server if one.tool == name)), None),
+        figures=figures_of(one for one in report.figures.tools if _server_of(one.tool) == name),
         outages=tuple(_outage(one, now) for one in outages),
+        changed=changed,
     )
+
+
+def _server_of(tool: str) -> str:
+    return tool.partition(".")[0]
 
 
 def _state(name: str, breaker: Breaker, off: Mapping[str, str], unasked: Iterable[str]) -> tuple[ServerState, str]:
@@ -98,7 +180,7 @@ def _state(name: str, breaker: Breaker, off: Mapping[str, str], unasked: Iterabl
     return (ServerState.UNASKED if name in unasked else ServerState.USED), ""
 
 
-def _tool(spec: ToolSpec, off: Mapping[str, str]) -> given.ToolView:
+def _tool(spec: ToolSpec, off: Mapping[str, str], figures: given.ToolFiguresView | None) -> given.ToolView:
     return given.ToolView(
         name=spec.name,
         description=spec.description,
@@ -109,6 +191,7 @@ def _tool(spec: ToolSpec, off: Mapping[str, str]) -> given.ToolView:
         undo=spec.undo,
         idempotent=spec.idempotent,
         off=off.get(spec.name, ""),
+        figures=figures,
     )
 
 
@@ -126,6 +209,16 @@ def figures_of(figures: Iterable[ToolFigures]) -> tuple[given.ToolFiguresView, .
             max_ms=one.max_ms,
             last=shown(one.last),
             is_undo=one.is_undo,
+            slots=tuple(
+                given.LatencySlot(
+                    start=shown(slot.start),
+                    calls=slot.calls,
+                    failed=slot.failed,
+                    p50_ms=slot.p50_ms,
+                    p95_ms=slot.p95_ms,
+                )
+                for slot in one.slots
+            ),
         )
         for one in figures
     )

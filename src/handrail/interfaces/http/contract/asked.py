@@ -7,7 +7,13 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from handrail.domain.history.subject import EventSubject
+from handrail.domain.journal.mark import TEXT_LENGTH_MAX
+from handrail.domain.run.status import RunStatus, StepStatus
+
 LIMIT_MAX: Final = 500
+STEPS_MAX: Final = 10_000
+"""Every page of steps costs a look at the whole run: a long one is better read at once."""
 
 Name: TypeAlias = Annotated[str, Meta(max_length=300)]
 Text: TypeAlias = Annotated[str, Meta(max_length=2_000)]
@@ -17,8 +23,21 @@ Cursor: TypeAlias = Annotated[
     str, Meta(max_length=500, description="The cursor of the last answer; leave it out first.")
 ]
 Limit: TypeAlias = Annotated[int, Meta(ge=1, le=LIMIT_MAX)]
+Entry: TypeAlias = Annotated[
+    int, Meta(ge=0, le=10**9, description="As it was after this event of the run; without it, as it is now.")
+]
 Instant: TypeAlias = Annotated[str, Meta(max_length=40, description="RFC 3339, or an age as 30m, 12h, 7d.")]
 Names: TypeAlias = Annotated[tuple[Name, ...], Meta(max_length=50)]
+RunStates: TypeAlias = Annotated[tuple[RunStatus, ...], Meta(max_length=50)]
+StepStates: TypeAlias = Annotated[tuple[StepStatus, ...], Meta(max_length=50)]
+ProjectId: TypeAlias = Annotated[
+    str,
+    Meta(
+        max_length=300,
+        description="The id of a project; without it, the project that the session was opened for, else the server's"
+        " own. Lists also take `*`, for all.",
+    ),
+]
 Values: TypeAlias = Annotated[Mapping[str, Any], Meta(max_length=500)]
 
 
@@ -26,14 +45,23 @@ class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The base of everything that is asked: an unknown name is refused, not ignored."""
 
 
+class ProjectQuery(Asked, frozen=True):
+    """In which project: one that is open in this server."""
+
+    project: ProjectId = ""
+
+
 # --- runs -----------------------------------------------------------------------------------------
 
 
-class RunsQuery(Asked, frozen=True):
+class HomeQuery(ProjectQuery, frozen=True):
+    """Of which project; `*` for all."""
+
+
+class RunsQuery(ProjectQuery, frozen=True):
     """Which runs to list, newest first."""
 
-    state: Names = ()
-    """Statuses as shown: running, waiting, paused, completed, failed, cancelled, compensating, compensated ..."""
+    state: RunStates = ()
     workflow: Name = ""
     by: Name = ""
     """Who started it: the actor, or its name."""
@@ -41,8 +69,6 @@ class RunsQuery(Asked, frozen=True):
     """Words in the id, the workflow or the goal."""
     since: Instant = ""
     until: Instant = ""
-    project: Name = ""
-    """The id of a project, `*` for all; without it, the project of this server."""
     limit: Limit = 50
     cursor: Cursor = ""
 
@@ -72,19 +98,31 @@ class DryRunQuery(Asked, frozen=True):
     dry_run: bool = False
 
 
-class RunQuery(Asked, frozen=True):
+class AtQuery(Asked, frozen=True):
+    """When to look at a run."""
+
+    at: Entry = 0
+
+
+class RunQuery(AtQuery, frozen=True):
     """How much of a run to show."""
 
     steps: bool = False
     """With every step that is known so far."""
 
 
-class StepsQuery(Asked, frozen=True):
+class StartQuery(ProjectQuery, frozen=True):
+    """In which project to start it, and whether to change nothing and answer with what would happen."""
+
+    dry_run: bool = False
+
+
+class StepsQuery(AtQuery, frozen=True):
     """Which steps of a run to list, in written order."""
 
-    state: Names = ()
+    state: StepStates = ()
     q: Text = ""
-    limit: Limit = 500
+    limit: Annotated[int, Meta(ge=1, le=STEPS_MAX)] = 600
     cursor: Cursor = ""
 
 
@@ -160,10 +198,9 @@ class ValuesQuery(Asked, frozen=True):
 # --- approvals ------------------------------------------------------------------------------------
 
 
-class ApprovalsQuery(Asked, frozen=True):
+class ApprovalsQuery(ProjectQuery, frozen=True):
     """Which approvals to list."""
 
-    project: Name = ""
     limit: Limit = 100
     cursor: Cursor = ""
 
@@ -183,16 +220,16 @@ class AnswerBody(Asked, frozen=True):
 # --- plans and the library ------------------------------------------------------------------------
 
 
-class PlansQuery(Asked, frozen=True):
+class PlansQuery(ProjectQuery, frozen=True):
     """Which plans to list."""
 
     q: Text = ""
     retired: bool = False
-    limit: Limit = 50
+    limit: Limit = 200
     cursor: Cursor = ""
 
 
-class PlanQuery(Asked, frozen=True):
+class PlanQuery(ProjectQuery, frozen=True):
     """Which version of a plan to show; the newest without it."""
 
     version: Annotated[int, Meta(ge=1)] | None = None
@@ -221,43 +258,48 @@ class ReasonBody(Asked, frozen=True):
     reason: Reason
 
 
-class LibraryQuery(Asked, frozen=True):
+class LibraryQuery(ProjectQuery, frozen=True):
     """Which workflows to list; with `q` the best match first."""
 
     q: Text = ""
     category: Name = ""
     tag: Names = ()
-    limit: Limit = 50
+    limit: Limit = 200
     cursor: Cursor = ""
 
 
 # --- tools, rules, journal ------------------------------------------------------------------------
 
 
-class ToolsQuery(Asked, frozen=True):
+class ToolsQuery(ProjectQuery, frozen=True):
     """Which tools to list."""
 
     q: Text = ""
     server: Name = ""
-    limit: Limit = 100
+    limit: Limit = 500
     cursor: Cursor = ""
 
 
-class SinceQuery(Asked, frozen=True):
-    """From when on."""
+class StatisticsQuery(ProjectQuery, frozen=True):
+    """From when on, and of which workflow."""
 
     since: Instant = ""
     workflow: Name = ""
-    project: Name = ""
 
 
-class RulesQuery(Asked, frozen=True):
+class ServerQuery(ProjectQuery, frozen=True):
+    """From when on."""
+
+    since: Instant = ""
+
+
+class RulesQuery(ProjectQuery, frozen=True):
     """Which rules to list."""
 
     q: Text = ""
 
 
-class JournalQuery(Asked, frozen=True):
+class JournalQuery(ProjectQuery, frozen=True):
     """Which events to return: of one run in order, or of the whole store, newest first."""
 
     run: Name = ""
@@ -267,7 +309,6 @@ class JournalQuery(Asked, frozen=True):
     text: Text = ""
     since: Instant = ""
     until: Instant = ""
-    project: Name = ""
     limit: Limit = 100
     cursor: Cursor = ""
 
@@ -276,6 +317,8 @@ class RunJournalQuery(Asked, frozen=True):
     """Which events of a run to return, in order."""
 
     kind: Names = ()
+    about: EventSubject | None = None
+    """Only what is about this."""
     step: Name = ""
     actor: Name = ""
     text: Text = ""
@@ -304,9 +347,18 @@ class CheckpointsQuery(Asked, frozen=True):
 
 
 class EventsQuery(Asked, frozen=True, rename={"from_": "from"}):
-    """Which events to receive, and after which place of the store; `Last-Event-ID` goes before `from`."""
+    """Which events to receive, and after which mark of the store; `Last-Event-ID` goes before `from`."""
 
     run: Names = ()
     project: Name = ""
     kind: Names = ()
-    from_: Annotated[int, Meta(ge=0, le=2**53)] | None = None
+    from_: Annotated[str, Meta(max_length=TEXT_LENGTH_MAX, pattern=r"^[0-9][0-9.-]*$")] | None = None
+
+
+# --- getting in -----------------------------------------------------------------------------------
+
+
+class TicketBody(Asked, frozen=True):
+    """For which project a link is: the folder of one, which is opened; without it, the server's own."""
+
+    project: Annotated[str, Meta(max_length=4_096)] = ""

@@ -4,6 +4,7 @@ It is shipped beside this package and served as it is; a test compares it with t
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
@@ -15,16 +16,23 @@ import msgspec
 from handrail.interfaces.http.contract.problem import PROBLEM, ProblemDetails
 from handrail.interfaces.http.contract.route import API, MediaType, Method, Nothing, Route
 from handrail.interfaces.http.contract.routes import ROUTES
+from handrail.interfaces.http.contract.whole_arrays import requiring_arrays
 
 FILE: Final = Path(__file__).parent.parent / "openapi.json"
 IDEMPOTENCY: Final = "Idempotency-Key"
 PAGE_KEY: Final = "X-Handrail-Key"
 AT: Final = "Handrail-At"
+PROJECT: Final = "Handrail-Project"
 DESCRIPTION: Final = f"""Everything that the command line and MCP can do, on the same engine and the same policy.
 
 Reads answer with `ETag`, and with `{AT}`: the place in the store that they are at least from, which `/events?from=`
 continues. Writes take `{IDEMPOTENCY}`: the same key with the same request is answered as before. Errors are problem
 details with handrail's code, name and hint. A page's URL with `.json` behind it is the answer that the page shows.
+Every array of an answer is there, also an empty one; other fields are left out when they are empty.
+
+One server has several projects open: a run is worked on by its own, and what is about no run takes `project`. Answers
+name the project that answered in `{PROJECT}`. One that is not open here is refused: `handrail open` there opens it.
+
 A browser comes in with the cookie of a one-time link; a write then also sends `{PAGE_KEY}`, which the link gave to the
 page. Scripts send `Authorization: Bearer` with the key in HANDRAIL_HOME/console-key."""
 
@@ -35,6 +43,11 @@ def openapi() -> Mapping[str, Any]:
     """The document."""
     types = [ProblemDetails, *_types(ROUTES)]
     schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
+    for component in components.values():
+        if "description" in component:
+            # The docstring as it is written: Python 3.13 takes the indentation out by itself, older ones do not.
+            component["description"] = inspect.cleandoc(component["description"])
+    components = requiring_arrays(components, _answers(schemas, types, components))
     by_type = {_key(one): schema for one, schema in zip(types, schemas, strict=True)}
     paths: dict[str, dict[str, Any]] = {}
     for route in ROUTES:
@@ -48,6 +61,31 @@ def openapi() -> Mapping[str, Any]:
         "components": {"schemas": components, "securitySchemes": _SECURITY},
         "security": [{"session": []}, {"key": []}],
     }
+
+
+def _answers(schemas: Sequence[Any], types: Sequence[Any], components: Mapping[str, Any]) -> frozenset[str]:
+    """The names of the components that answers are made of, however deep; errors are no answers."""
+    given = {_key(one) for route in ROUTES for one in (route.gives, route.dry) if one is not None}
+    left = [name for one, schema in zip(types, schemas, strict=True) if _key(one) in given for name in _named(schema)]
+    found: set[str] = set()
+    while left:
+        name = left.pop()
+        if name not in found:
+            found.add(name)
+            left += _named(components[name])
+    return frozenset(found)
+
+
+def _named(schema: Any) -> Iterator[str]:
+    """The components that a schema refers to."""
+    if isinstance(schema, Mapping):
+        if isinstance(ref := schema.get("$ref"), str):
+            yield ref.rpartition("/")[2]
+        for one in schema.values():
+            yield from _named(one)
+    elif isinstance(schema, Sequence) and not isinstance(schema, str):
+        for one in schema:
+            yield from _named(one)
 
 
 def encoded() -> bytes:

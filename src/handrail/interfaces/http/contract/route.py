@@ -61,8 +61,16 @@ class Route(Struct, frozen=True, kw_only=True):
     body: type[Struct] | None = None
     acts: tuple[Act, ...] = ()
     """What a call can be to the policy; empty: it only reads."""
+    own: bool = False
+    """Whether it only reads, and yet only the run's own project can answer."""
+    spans: bool = False
+    """Whether its `project` filters a list: `*` and projects that are not open here can be asked for, too."""
     page: str = ""
     """The page of the console that shows this answer; with `.json` behind it, it is this very answer."""
+    shows: tuple[str, ...] = ()
+    """The operations whose answers its page shows at once; empty: only this one."""
+    shared: tuple[str, ...] = ()
+    """Names in its query that other pages pass on to it, where they show its answer."""
     tag: str = ""
     form: MediaType = MediaType.JSON
     takes_bytes: bool = False
@@ -75,3 +83,8 @@ class Route(Struct, frozen=True, kw_only=True):
     def is_write(self) -> bool:
         """Whether it changes anything."""
         return self.method is Method.POST and bool(self.acts)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it works on the run in its path, which only that run's own project does."""
+        return self.own or bool(self.acts)

@@ -47,12 +47,19 @@ def _control(action: Action) -> Route:
     )
 
 
+OF_RUN: Final = ("show_run", "list_steps")
+"""What every page of a run shows."""
+AT: Final = ("at",)
+"""A run is looked at as of one event on all of its pages."""
+
 HOME: Final = (
     Route(
         method=GET,
         path="/home",
         name="home",
         summary="What waits for me, runs, failed",
+        query=asked.HomeQuery,
+        spans=True,
         gives=runs_given.Home,
         page="/",
         tag="home",
@@ -66,6 +73,7 @@ RUNS: Final = (
         name="list_runs",
         summary="Runs, newest first",
         query=asked.RunsQuery,
+        spans=True,
         gives=runs_given.RunPage,
         page="/runs",
         tag="runs",
@@ -75,7 +83,7 @@ RUNS: Final = (
         path="/runs",
         name="start_run",
         summary="Start a workflow, a plan or a definition; with `dry_run=1` only shows what would run",
-        query=asked.DryRunQuery,
+        query=asked.StartQuery,
         body=asked.StartBody,
         gives=runs_given.Done,
         dry=runs_given.DryRun,
@@ -92,6 +100,8 @@ RUNS: Final = (
         query=asked.RunQuery,
         gives=runs_given.RunView,
         page="/runs/{run}",
+        shows=OF_RUN,
+        shared=AT,
         tag="runs",
     ),
     Route(
@@ -102,6 +112,8 @@ RUNS: Final = (
         query=asked.StepsQuery,
         gives=runs_given.StepPage,
         page="/runs/{run}/steps",
+        shows=OF_RUN,
+        shared=AT,
         tag="runs",
     ),
     Route(
@@ -109,8 +121,10 @@ RUNS: Final = (
         path="/runs/{run}/steps/{step:path}",
         name="show_step",
         summary="One step: attempts, input, output, checks with evidence, undo",
+        query=asked.AtQuery,
         gives=runs_given.StepDetail,
         page="/runs/{run}/steps/{step:path}",
+        shows=(*OF_RUN, "show_step"),
         tag="runs",
     ),
     Route(
@@ -118,8 +132,10 @@ RUNS: Final = (
         path="/runs/{run}/graph",
         name="run_graph",
         summary="The steps of a run and their order",
+        query=asked.AtQuery,
         gives=runs_given.Graph,
         page="/runs/{run}/graph",
+        shows=(*OF_RUN, "run_graph"),
         tag="runs",
     ),
     Route(
@@ -127,8 +143,10 @@ RUNS: Final = (
         path="/runs/{run}/timeline",
         name="run_timeline",
         summary="What happened when in a run: work, tries, waits, undo",
+        query=asked.AtQuery,
         gives=RunTimeline,
         page="/runs/{run}/timeline",
+        shows=(*OF_RUN, "run_timeline"),
         tag="runs",
     ),
     Route(
@@ -136,7 +154,9 @@ RUNS: Final = (
         path="/runs/{run}/story",
         name="run_story",
         summary="What happened in a run as a story, and why it is where it is",
+        query=asked.AtQuery,
         gives=RunStory,
+        shared=AT,
         tag="runs",
     ),
     Route(
@@ -147,6 +167,7 @@ RUNS: Final = (
         query=asked.RunJournalQuery,
         gives=journal_given.EventPage,
         page="/runs/{run}/journal",
+        shows=(*OF_RUN, "run_story"),
         tag="runs",
     ),
     Route(
@@ -156,6 +177,7 @@ RUNS: Final = (
         summary="One event of a run",
         gives=journal_given.EventView,
         page="/runs/{run}/journal/{n:int}",
+        shows=(*OF_RUN, "run_story", "show_event"),
         tag="runs",
     ),
     Route(
@@ -166,6 +188,7 @@ RUNS: Final = (
         query=asked.ValuesQuery,
         gives=runs_given.ValueComparison,
         page="/runs/{run}/values",
+        shows=OF_RUN,
         tag="runs",
     ),
     Route(
@@ -175,6 +198,7 @@ RUNS: Final = (
         summary="The definition that a run is pinned to, and its inputs",
         gives=runs_given.DefinitionView,
         page="/runs/{run}/definition",
+        shows=(*OF_RUN, "run_definition"),
         tag="runs",
     ),
     Route(
@@ -184,6 +208,7 @@ RUNS: Final = (
         summary="Two runs side by side",
         gives=runs_given.RunComparison,
         page="/runs/{run}/compare/{other}",
+        shows=OF_RUN,
         tag="runs",
     ),
     Route(
@@ -192,8 +217,10 @@ RUNS: Final = (
         name="preview",
         summary="What a control would do; nothing is changed",
         query=asked.PreviewQuery,
+        own=True,
         gives=runs_given.Preview,
         page="/runs/{run}/do/{action}",
+        shows=(*OF_RUN, "preview"),
         tag="runs",
     ),
     Route(
@@ -201,6 +228,7 @@ RUNS: Final = (
         path="/runs/{run}/next",
         name="next_step",
         summary="What is to be done next in a run, with its prompt",
+        own=True,
         gives=Guided,
         tag="runs",
     ),

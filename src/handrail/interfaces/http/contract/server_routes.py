@@ -6,6 +6,7 @@ from typing import Final
 
 from handrail.domain.policy.act import Act
 from handrail.engine.proving.bundle_account import Account
+from handrail.engine.reading.node_view import NodesView, NodeView
 from handrail.interfaces.http.contract import asked
 from handrail.interfaces.http.contract.given import journal as journal_given
 from handrail.interfaces.http.contract.given import server as server_given
@@ -20,6 +21,7 @@ JOURNAL: Final = (
         name="query_journal",
         summary="Events: of one run in order, or of the whole store, newest first",
         query=asked.JournalQuery,
+        spans=True,
         gives=journal_given.EventPage,
         page="/journal",
         tag="journal",
@@ -113,7 +115,8 @@ SERVER: Final = (
         path="/stats",
         name="statistics",
         summary="Runs by outcome, workflow and day, and calls of tools, so far",
-        query=asked.SinceQuery,
+        query=asked.StatisticsQuery,
+        spans=True,
         gives=server_given.Statistics,
         page="/insight",
         tag="server",
@@ -124,6 +127,7 @@ SERVER: Final = (
         path="/doctor",
         name="doctor",
         summary="Check this installation; each finding has its fix",
+        query=asked.ProjectQuery,
         gives=server_given.DoctorReport,
         page="/settings/doctor",
         tag="server",
@@ -149,9 +153,36 @@ SERVER: Final = (
     ),
     Route(
         method=GET,
+        path="/nodes",
+        name="list_nodes",
+        summary="The nodes that execute runs on this store, and what waits for one",
+        gives=NodesView,
+        tag="server",
+    ),
+    Route(
+        method=POST,
+        path="/nodes/{node}/pause",
+        name="pause_node",
+        summary="Let a node take no more runs; what it works on goes on",
+        gives=NodeView,
+        acts=(Act.PAUSE_NODE,),
+        tag="server",
+    ),
+    Route(
+        method=POST,
+        path="/nodes/{node}/resume",
+        name="resume_node",
+        summary="Let a node take runs again",
+        gives=NodeView,
+        acts=(Act.PAUSE_NODE,),
+        tag="server",
+    ),
+    Route(
+        method=GET,
         path="/settings",
         name="list_settings",
         summary="The settings in effect, and where each comes from",
+        query=asked.ProjectQuery,
         gives=server_given.SettingList,
         page="/settings/configuration",
         tag="server",
@@ -161,6 +192,7 @@ SERVER: Final = (
         path="/about",
         name="about",
         summary="Version, folders, address",
+        query=asked.ProjectQuery,
         gives=server_given.AboutServer,
         page="/settings/about",
         tag="server",

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeVar
 
 import msgspec
+import msgspec.inspect
 from msgspec import Struct
 
 from handrail.domain.errors import Invalid
 from handrail.domain.suggestion import did_you_mean
+from handrail.interfaces.http.contract.asked import TicketBody
 from handrail.interfaces.http.contract.route import Route
 
 Asked = TypeVar("Asked", bound=Struct)
@@ -45,6 +47,14 @@ def body_of(route: Route, body: bytes) -> Any:
         raise Invalid(f"the body is not what {route.name} takes: {error}", hint=_hint(route.body)) from error
 
 
+def ticket_body(body: bytes) -> TicketBody:
+    """The body of a request for a link."""
+    try:
+        return msgspec.json.decode(body or b"{}", type=TicketBody)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        raise Invalid(f"the body is not what a link takes: {error}", hint=_hint(TicketBody)) from error
+
+
 def _plain(value: str, default: Any) -> Any:
     return FLAGS.get(value.lower(), value) if isinstance(default, bool) else value
 
@@ -53,7 +63,26 @@ def _converted(given: Mapping[str, Any], kind: type[Asked]) -> Asked:
     try:
         return msgspec.convert(given, kind, strict=False)  # a query has nothing but text
     except msgspec.MsgspecError as error:
+        _require_known_values(given, kind)
         raise Invalid(f"the query is wrong: {error}", hint=_hint(kind)) from error
+
+
+def _require_known_values(given: Mapping[str, Any], kind: type[Struct]) -> None:
+    """Refuse the first value of a list that is none of those it can have, with the nearest."""
+    for field in msgspec.structs.fields(kind):
+        known = _values_of(field.type)
+        for value in given.get(field.encode_name, ()) if known else ():
+            if value not in known:
+                message = f"there is no {field.encode_name} {value[:60]!r}"
+                raise Invalid(message, hint=did_you_mean(value, known))
+
+
+def _values_of(kind: Any) -> tuple[str, ...]:
+    """The values that the items of a list can have; empty if they can be anything, or if it is no list."""
+    listed = msgspec.inspect.type_info(kind)
+    if isinstance(listed, msgspec.inspect.VarTupleType) and isinstance(listed.item_type, msgspec.inspect.EnumType):
+        return tuple(str(one.value) for one in listed.item_type.cls)
+    return ()
 
 
 def _hint(kind: type[Struct]) -> str:

@@ -31,6 +31,11 @@ class ApiCaller(Struct, frozen=True, kw_only=True):
     channel: str
     session: ConsoleSession | None = None
 
+    @property
+    def project(self) -> str:
+        """The id of the project that they came in for; empty if they did not say."""
+        return self.session.project if self.session is not None else ""
+
 
 class NotSignedIn(Forbidden):
     """No browser session and no right key."""

@@ -1,6 +1,7 @@
 """The console as a part of the site: its files, its pages with their `.json` twins, and the way in and out.
 
-Files need no session: they hold nothing but the program. All that they show comes from the API."""
+Files need no session: they hold nothing but the program. All that they show comes from the API; with a session, a page
+has its first answers in it (page_state.py)."""
 
 from __future__ import annotations
 
@@ -11,28 +12,34 @@ from functools import partial
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 from starlette.routing import Route as Starred
 
-from handrail.domain.errors import HandrailError, NotFound
+from handrail.domain.errors import Forbidden, HandrailError, NotFound
 from handrail.interfaces.http.contract.given import server as given
 from handrail.interfaces.http.contract.problem import problem_of
 from handrail.interfaces.http.contract.route import API, MediaType, Route
 from handrail.interfaces.http.contract.routes import PAGES_ONLY
-from handrail.interfaces.http.edge.api_part import ApiPart, problem_response
+from handrail.interfaces.http.edge.api_part import ENTER, ApiPart, problem_response
+from handrail.interfaces.http.edge.asking import ticket_body
 from handrail.interfaces.http.edge.callers import COMMAND, NotSignedIn
+from handrail.interfaces.http.edge.page_state import page_answers, with_state
 from handrail.interfaces.http.edge.sign_in import SESSION_S, TICKET_S
 from handrail.interfaces.http.edge.static_files import StaticFile, StaticFiles
+from handrail.interfaces.web.request_body import read_body
 from handrail.interfaces.web.responses import REVALIDATED
 
-ENTER: Final = "/enter"
 HOME_TWIN: Final = "/index.json"
 HTML: Final = "text/html"
 TICKET_LENGTH_MAX: Final = 200
+TICKET_BODY_BYTES: Final = 20_000
 PAGE: Final = re.compile(r"/(?!/)[A-Za-z0-9/_@.!~-]{0,300}")
 """A page that a link may open."""
+OF_A_RUN: Final = re.compile(r"/(?:runs|approvals|proof)/.")
+"""A page whose project is that of its run."""
 
 
 class ConsolePart:
@@ -51,7 +58,8 @@ class ConsolePart:
             Starred(f"{API}/logout", self._logout, methods=["POST"]),
             *(Starred(path, partial(self._file, file)) for path, file in self._files.files.items()),
             *(Starred(_twin(route), self._api.endpoint(route)) for route in pages),
-            *(Starred(page, self._page) for page in (*(route.page for route in pages), *PAGES_ONLY)),
+            *(Starred(route.page, partial(self._page, route)) for route in pages),
+            *(Starred(page, partial(self._page, None)) for page in PAGES_ONLY),
             # Last, because it matches everything.
             Starred("/{rest:path}", self._nothing),
         ]
@@ -73,17 +81,27 @@ class ConsolePart:
         """Turn a ticket into a session: the cookie for the browser, and the page key behind the #, which no server
         ever sees."""
         callers = self._api.callers
-        new = callers.sign_in.redeem(request.query_params.get("ticket", "")[:TICKET_LENGTH_MAX])
+        ticket = request.query_params.get("ticket", "")[:TICKET_LENGTH_MAX]
+        new = callers.sign_in.redeem(ticket, otherwise=await self._own_project())
         if new is None:
             return self._html(self._files.index, status=401)
         wanted = request.query_params.get("to", "/")
         page = wanted if PAGE.fullmatch(wanted) else "/"  # never to another site
-        response = RedirectResponse(f"{page}#key={new.key}", 303)
+        # The page keeps it, and takes it out of the address again where there is only one.
+        project = f"?project={new.project}" if new.project and not OF_A_RUN.match(page) else ""
+        response = RedirectResponse(f"{page}{project}#key={new.key}", 303)
         # Not `Secure`: loopback has no TLS, and some browsers would drop the cookie.
         response.set_cookie(
             callers.cookie_name, new.cookie, max_age=SESSION_S, path="/", httponly=True, samesite="strict"
         )
         return response
+
+    async def _own_project(self) -> str:
+        """The project of the server itself; empty while it can't be opened, which every page then says."""
+        try:
+            return (await self._api.server.projects.first()).writer.reader.project.id
+        except HandrailError:
+            return ""
 
     async def _ticket(self, request: Request) -> Response:
         """A new link, for who has the key of scripts: `handrail open` asks for it."""
@@ -91,10 +109,25 @@ class ConsolePart:
             caller = self._api.callers.caller(request.headers, is_write=True)
             if caller.channel != COMMAND:
                 raise NotSignedIn("only a script with the key gets a link")
+            made = await self._new_ticket(request)
         except HandrailError as error:
-            return problem_response(problem_of(error, status=401, instance=request.url.path))
-        link = f"{self._api.server.url}{ENTER}?ticket={self._api.callers.sign_in.new_ticket()}"
-        return Response(msgspec.json.encode(given.Ticket(url=link, seconds=TICKET_S)), media_type=MediaType.JSON.value)
+            return self._api.problem(error, request, status=401 if isinstance(error, Forbidden) else None)
+        return Response(msgspec.json.encode(made), media_type=MediaType.JSON.value)
+
+    async def _new_ticket(self, request: Request) -> given.Ticket:
+        """A link for the project in the folder that the body names, which is opened here if it is not yet."""
+        body = await read_body(request.scope, request.receive, bytes_max=TICKET_BODY_BYTES)
+        folder = ticket_body(body or b"").project
+        projects = self._api.server.projects
+        parts = await (projects.open(folder) if folder else projects.first())
+        reader = parts.writer.reader
+        return given.Ticket(
+            url=self._api.link(reader.project.id),
+            seconds=TICKET_S,
+            project=reader.project,
+            open=len(projects.opened),
+            changed=await projects.is_changed(parts),
+        )
 
     async def _logout(self, request: Request) -> Response:
         callers = self._api.callers
@@ -119,8 +152,10 @@ class ConsolePart:
             return Response(status_code=304, headers=headers)
         return Response(file.content, media_type=file.media_type, headers=headers)
 
-    async def _page(self, _: Request) -> Response:
-        return self._html(self._files.index)
+    async def _page(self, route: Route | None, request: Request) -> Response:
+        answers = await page_answers(self._api, route, request)
+        index = self._files.index
+        return self._html(replace(index, content=with_state(index.content, answers)))
 
     async def _nothing(self, request: Request) -> Response:
         """A page for people who followed a wrong link; an error for programs."""

@@ -5,7 +5,7 @@ Kept in memory, for a while: a start is also kept in the journal under its key (
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -37,15 +37,17 @@ class _Kept:
 class IdempotentAnswers:
     """The answers of the latest writes, by their keys."""
 
-    _kept: BoundedCache[tuple[str, str], _Kept] = field(default_factory=lambda: BoundedCache(KEPT_BYTES))
+    _kept: BoundedCache[tuple[Hashable, str], _Kept] = field(default_factory=lambda: BoundedCache(KEPT_BYTES))
 
     async def once(
-        self, key: str, actor: str, request: bytes, make: Callable[[], Awaitable[KeptAnswer]]
+        self, key: str, who: Hashable, request: bytes, make: Callable[[], Awaitable[KeptAnswer]]
     ) -> tuple[KeptAnswer, bool]:
-        """The answer to a request, and whether it was given before; a failure is not kept."""
+        """The answer to a request, and whether it was given before; a failure is not kept.
+
+        `who` asks, and where: the same key of somebody else, or in another project, is another key."""
         if len(key) > KEY_LENGTH_MAX or not key.isprintable():
             raise Invalid("the idempotency key is too long", hint=f"give at most {KEY_LENGTH_MAX} characters")
-        place = (actor, key)
+        place = (who, key)
         known = self._kept.get(place)
         if known is not None:
             if known.request != request:

@@ -41,13 +41,21 @@ class ConsoleSession(Struct, frozen=True, kw_only=True):
     """The hash of its page key."""
     expires: int
     """In seconds since 1970."""
+    project: str = ""
+    """The id of the project that it was opened for."""
 
 
 class NewSession(Struct, frozen=True):
-    """The two halves of a new session, in plain text, once."""
+    """The two halves of a new session, in plain text, once; and the project that it is for."""
 
     cookie: str
     key: str
+    project: str = ""
+
+
+class _Ticket(Struct, frozen=True):
+    until: float
+    project: str
 
 
 class SignIn:
@@ -55,26 +63,30 @@ class SignIn:
 
     def __init__(self, home: Path, *, now_s: Callable[[], float]) -> None:
         self._file, self._now_s = home / SESSIONS_FILE, now_s
-        self._tickets: dict[str, float] = {}
+        self._tickets: dict[str, _Ticket] = {}
         self._sessions: dict[str, ConsoleSession] | None = None
 
-    def new_ticket(self) -> str:
-        """A ticket that opens one session, soon."""
+    def new_ticket(self, project: str = "") -> str:
+        """A ticket that opens one session for a project, soon."""
         self._drop_old()
         while len(self._tickets) >= TICKETS_MAX:
             del self._tickets[next(iter(self._tickets))]
         ticket = secrets.token_urlsafe(SECRET_BYTES)
-        self._tickets[_hash(ticket)] = self._now_s() + TICKET_S
+        self._tickets[_hash(ticket)] = _Ticket(self._now_s() + TICKET_S, project)
         return ticket
 
-    def redeem(self, ticket: str) -> NewSession | None:
-        """A new session for a ticket; None if it was used, is too old or was never given."""
+    def redeem(self, ticket: str, *, otherwise: str = "") -> NewSession | None:
+        """A new session for a ticket, `otherwise` for this project if the ticket names none; None if the ticket was
+        used, is too old or was never given."""
         self._drop_old()
         # Taken out before anything else: two requests with one ticket must not both get in.
-        if self._tickets.pop(_hash(ticket), None) is None:
+        taken = self._tickets.pop(_hash(ticket), None)
+        if taken is None:
             return None
-        new = NewSession(secrets.token_urlsafe(SECRET_BYTES), secrets.token_urlsafe(SECRET_BYTES))
-        session = ConsoleSession(cookie=_hash(new.cookie), key=_hash(new.key), expires=int(self._now_s()) + SESSION_S)
+        cookie, key = secrets.token_urlsafe(SECRET_BYTES), secrets.token_urlsafe(SECRET_BYTES)
+        new = NewSession(cookie, key, taken.project or otherwise)
+        expires = int(self._now_s()) + SESSION_S
+        session = ConsoleSession(cookie=_hash(new.cookie), key=_hash(new.key), expires=expires, project=new.project)
         sessions = self._read()
         sessions[session.cookie] = session
         while len(sessions) > SESSIONS_MAX:
@@ -103,7 +115,7 @@ class SignIn:
 
     def _drop_old(self) -> None:
         now = self._now_s()
-        self._tickets = {one: until for one, until in self._tickets.items() if until > now}
+        self._tickets = {one: ticket for one, ticket in self._tickets.items() if ticket.until > now}
 
     def _read(self) -> dict[str, ConsoleSession]:
         if self._sessions is None:

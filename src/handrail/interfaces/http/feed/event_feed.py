@@ -1,27 +1,29 @@
 """The feed: reads new events of the store once, and keeps the latest for all readers.
 
-Readers pull: each knows the place of its last event, and takes what follows from here. So a slow reader costs nothing
-but its connection, and none can miss or repeat an event: places are counted without gaps. The store is only looked at
-while there are readers; writes of this process wake the feed at once, those of others are found by looking."""
+Readers pull: each knows the mark of what it has, and takes what follows from here. So a slow reader costs nothing but
+its connection, and none can miss or repeat an event: places are counted without gaps. The store is only looked at while
+there are readers; writes of this process wake the feed at once, those of others are found by looking."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from bisect import bisect_left
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Final
 
-import msgspec
 from msgspec import Struct
 
 from handrail.assembly.opening import Assembly
 from handrail.domain.errors import HandrailError, Limited
 from handrail.domain.journal.event import PLAN_PREFIX, RUN_PREFIX, SERVER_PREFIX
+from handrail.domain.journal.mark import START, Mark
 from handrail.domain.project import plan_in, server_in
-from handrail.engine.journal import FAR_BEHIND, Placed
+from handrail.engine.journal import Placed, mark_after
 from handrail.engine.reading.ledger import event_view
 from handrail.foundation.bounded_cache import BoundedCache
+from handrail.interfaces.http.edge.clean_json import clean_json
 
 KEPT_MAX: Final = 5_000
 """How many of the latest events are kept for readers; who is further behind reads the store itself."""
@@ -44,13 +46,16 @@ OpenProgram = Callable[[], Awaitable[Assembly]]
 
 
 class FeedFrame(Struct, frozen=True, gc=False):
-    """An event, ready to be sent."""
+    """An event, ready to be sent, and the mark of what this feed had with it."""
 
-    seq: int
+    mark: Mark
+    place: tuple[int, int]
     stream: str
     project: str
     kind: str
     data: bytes
+    body: int
+    """Where in the data its id ends."""
 
 
 class EventFeed:
@@ -60,11 +65,13 @@ class EventFeed:
         self._open_program = open_program
         self._frames: list[FeedFrame] = []
         self._bytes = 0
-        self._last = 0
-        """The place of the newest event that readers may have."""
+        self._last = self._base = START
+        """The mark of what readers may have, and of what came before the oldest event that is kept."""
+        self._dropped = 0
         self._readers = 0
         self._task: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
+        self._deafen: Callable[[], None] = lambda: None
         self._changed: asyncio.Future[None] | None = None
         self._projects: BoundedCache[str, str] = BoundedCache(STREAMS_KNOWN)
         self._starting = asyncio.Lock()
@@ -81,14 +88,9 @@ class EventFeed:
         return self._readers >= READERS_MAX
 
     @property
-    def last(self) -> int:
-        """The place of the newest event that is known here."""
+    def last(self) -> Mark:
+        """The mark of all that is known here."""
         return self._last
-
-    @property
-    def _first(self) -> int:
-        """The place of the oldest event that is kept."""
-        return self._last - len(self._frames) + 1
 
     @contextlib.asynccontextmanager
     async def reading(self) -> AsyncIterator[None]:
@@ -104,31 +106,39 @@ class EventFeed:
         finally:
             self._readers -= 1
             if not self._readers and self._task is not None:
+                self._deafen()
                 self._task.cancel()
                 self._task = None
 
     async def close(self) -> None:
         """Stop looking at the store."""
+        self._deafen()
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
             self._task = None
 
-    def is_kept(self, after: int) -> bool:
-        """Whether everything after this place is kept here."""
-        return after >= self._first - 1
+    def is_kept(self, after: Mark) -> bool:
+        """Whether everything behind this mark is kept here."""
+        return after.covers(self._base)
 
-    def kept_after(self, after: int) -> list[FeedFrame]:
-        """The events after a place, which must be kept here, at most a batch of them."""
-        start = max(0, after - self._first + 1)
-        return self._frames[start : start + BATCH]
+    def turn_of(self, after: Mark) -> int:
+        """The number of the first event kept here that a mark may not know: of the newest if it knows all."""
+        if after.covers(self._last):
+            return self._dropped + len(self._frames)
+        return self._dropped + bisect_left(self._frames, 1, key=lambda frame: not after.covers(frame.mark))
 
-    async def stored_after(self, after: int) -> list[FeedFrame]:
-        """The next events after a place, read from the store, at most a batch of them."""
+    def kept_from(self, turn: int) -> list[FeedFrame] | None:
+        """The events from a number of this feed on, at most a batch of them; None if they are not kept any more."""
+        start = turn - self._dropped
+        return self._frames[start : start + BATCH] if start >= 0 else None
+
+    async def stored_after(self, after: Mark) -> list[FeedFrame]:
+        """The next events behind a mark, read from the store, at most a batch of them."""
         async with self._catching_up:
             program = await self._open_program()
             async for batch in program.writer.reader.store.scan(after=after, size=BATCH):
-                return [await self._frame(program, placed) for placed in batch]
+                return await self._framed(program, after, batch)
         return []
 
     async def change(self, *, within_s: float) -> bool:
@@ -140,13 +150,21 @@ class EventFeed:
         done, _ = await asyncio.wait({waiting}, timeout=within_s)
         return bool(done)
 
-    async def _start(self) -> None:
-        program = await self._open_program()
+    def follow(self, program: Assembly) -> None:
+        """Notice the writes of one more project at once."""
         if self._on_write not in program.writer.dispatch.watchers:
             program.writer.dispatch.watchers.append(self._on_write)
+
+    async def _start(self) -> None:
+        program = await self._open_program()
+        self.follow(program)
         # What happened without readers is not kept: who wants it reads the store.
+        self._dropped += len(self._frames)
         self._frames, self._bytes = [], 0
-        self._last, _ = await program.writer.reader.store.heads(after=FAR_BEHIND)
+        store = program.writer.reader.store
+        self._last = self._base = await store.end()
+        self._deafen()
+        self._deafen = store.listen(self._wake.set)
         self._task = asyncio.get_running_loop().create_task(self._look())
 
     async def _look(self) -> None:
@@ -165,19 +183,18 @@ class EventFeed:
     async def _read_new(self) -> bool:
         program = await self._open_program()
         store = program.writer.reader.store
-        end, _ = await store.heads(after=FAR_BEHIND)
-        if end <= self._last:
+        if self._last.covers(await store.end()):
             return False
         async for batch in store.scan(after=self._last, size=BATCH):
-            for placed in batch:
-                self._keep(await self._frame(program, placed))
+            for frame in await self._framed(program, self._last, batch):
+                self._keep(frame)
             self._notify()
         return True
 
     def _keep(self, frame: FeedFrame) -> None:
         self._frames.append(frame)
         self._bytes += len(frame.data)
-        self._last = frame.seq
+        self._last = frame.mark
         if len(self._frames) > KEPT_MAX + BATCH or self._bytes > KEPT_BYTES_MAX:
             self._trim()
 
@@ -185,6 +202,8 @@ class EventFeed:
         """Forget the oldest, many at once: each time costs as much as there are."""
         dropped = max(BATCH, len(self._frames) - KEPT_MAX)
         self._bytes -= sum(len(frame.data) for frame in self._frames[:dropped])
+        self._base = self._frames[:dropped][-1].mark
+        self._dropped += len(self._frames[:dropped])
         del self._frames[:dropped]
 
     def _notify(self) -> None:
@@ -194,12 +213,19 @@ class EventFeed:
     def _on_write(self, *_: object) -> None:
         self._wake.set()
 
-    async def _frame(self, program: Assembly, placed: Placed) -> FeedFrame:
-        record = placed.record
-        project = await self._project(program, record.stream)
-        view = {**event_view(record), "seq": placed.seq, "project": project}
-        data = b"id: %d\ndata: %b\n\n" % (placed.seq, msgspec.json.encode(view))
-        return FeedFrame(placed.seq, record.stream, project, record.kind, data)
+    async def _framed(self, program: Assembly, mark: Mark, batch: Sequence[Placed]) -> list[FeedFrame]:
+        """A batch of events that follow a mark, ready to be sent."""
+        frames = []
+        for placed in batch:
+            record = placed.record
+            project = await self._project(program, record.stream)
+            view = {**event_view(record), "seq": placed.seq, "project": project}
+            mark = mark_after(mark, [placed])
+            id_line = b"id: %b\n" % mark.text.encode()
+            data = b"%bdata: %b\n\n" % (id_line, clean_json(view, program.writer.record_writer.secrets))
+            place = (placed.lane, placed.number or placed.seq)
+            frames.append(FeedFrame(mark, place, record.stream, project, record.kind, data, len(id_line)))
+        return frames
 
     async def _project(self, program: Assembly, stream: str) -> str:
         known = self._projects.get(stream)

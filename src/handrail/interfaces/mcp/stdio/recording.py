@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Final, Self
 
 import mcp_types as mt
@@ -14,6 +14,8 @@ from mcp.server.lowlevel.server import Server
 from mcp.shared.message import SessionMessage
 
 from handrail.interfaces.mcp.stdio.snapshot_answers import (
+    APPS_CAPABILITIES,
+    APPS_MARK,
     HANDSHAKES,
     LISTS,
     META_CAPABILITIES,
@@ -32,18 +34,28 @@ async def record(server: Server[Any], pause: Pause) -> dict[tuple[str, str], byt
     """What this server answers, by version and method; `pause` is awaited before each question."""
     answers: dict[tuple[str, str], bytes] = {}
     for version in (*HANDSHAKES, MODERN):
-        questions = QuestionStream(version, pause)
-        async with asyncio.timeout(ANSWER_S):
-            await server.run(questions, AnswerStream(questions), server.create_initialization_options())
-        answers |= {(version, method): result for method, result in questions.results.items()}
+        plain = await _answers(server, version, {}, pause)
+        shown = await _answers(server, version, APPS_CAPABILITIES, pause)
+        answers |= {(version, method): result for method, result in plain.items()}
+        answers |= {(version + APPS_MARK, method): one for method, one in shown.items() if one != plain.get(method)}
     return answers
+
+
+async def _answers(
+    server: Server[Any], version: str, capabilities: Mapping[str, Any], pause: Pause
+) -> dict[str, bytes]:
+    """What a client of this version with these capabilities is answered, by method."""
+    questions = QuestionStream(version, pause, capabilities)
+    async with asyncio.timeout(ANSWER_S):
+        await server.run(questions, AnswerStream(questions), server.create_initialization_options())
+    return questions.results
 
 
 class QuestionStream:
     """The stream that the SDK reads: one question at a time, each after the previous one is answered."""
 
-    def __init__(self, version: str, pause: Pause) -> None:
-        self._questions = _questions(version)
+    def __init__(self, version: str, pause: Pause, capabilities: Mapping[str, Any]) -> None:
+        self._questions = _questions(version, capabilities)
         self._pause = pause
         self._method = ""
         self._answered = asyncio.Event()
@@ -104,13 +116,13 @@ class AnswerStream:
         await self.aclose()
 
 
-def _questions(version: str) -> Iterator[mt.JSONRPCMessage]:
+def _questions(version: str, capabilities: Mapping[str, Any]) -> Iterator[mt.JSONRPCMessage]:
     if version == MODERN:
-        meta = {META_VERSION: version, META_CLIENT: CLIENT, META_CAPABILITIES: {}}
+        meta = {META_VERSION: version, META_CLIENT: CLIENT, META_CAPABILITIES: dict(capabilities)}
         for number, method in enumerate(("server/discover", *LISTS)):
             yield mt.JSONRPCRequest(jsonrpc="2.0", id=number, method=method, params={"_meta": meta})
         return
-    hello = {"protocolVersion": version, "capabilities": {}, "clientInfo": CLIENT}
+    hello = {"protocolVersion": version, "capabilities": dict(capabilities), "clientInfo": CLIENT}
     yield mt.JSONRPCRequest(jsonrpc="2.0", id=0, method="initialize", params=hello)
     yield mt.JSONRPCNotification(jsonrpc="2.0", method="notifications/initialized")
     for number, method in enumerate(("ping", *LISTS), start=1):

@@ -18,6 +18,11 @@ META_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 META_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 META_CLIENT: Final = "io.modelcontextprotocol/clientInfo"
 REPLAY_PREFIX: Final = "handrail:replayed:"
+APPS: Final = "io.modelcontextprotocol/ui"
+APPS_TYPE: Final = "text/html;profile=mcp-app"
+APPS_CAPABILITIES: Final[Mapping[str, Any]] = {"extensions": {APPS: {"mimeTypes": [APPS_TYPE]}}}
+APPS_MARK: Final = "+apps"
+"""Follows the version of answers that only clients get that show pages; what is the same is not kept twice."""
 
 RecordedResults = Mapping[tuple[str, str], bytes]
 """By protocol version and method: the result, as JSON."""
@@ -37,6 +42,7 @@ class SnapshotAnswers:
         self._answers = answers
         self._is_modern: bool | None = None
         self._version: str | None = None
+        self._mark = ""
         self._replays = 0
 
     def answer(self, request: Request) -> SnapshotAnswer | None:
@@ -51,8 +57,10 @@ class SnapshotAnswers:
 
     def _modern(self, request: Request) -> bytes | None:
         # Only `_meta`: a cursor or any other parameter could change the answer.
-        usual = set(request.params) == {"_meta"} and _is_usual_envelope(request.params["_meta"])
-        return self._answers.get((MODERN, request.method)) if usual else None
+        if set(request.params) != {"_meta"} or not _is_usual_envelope(request.params["_meta"]):
+            return None
+        self._mark = _mark(request.params["_meta"][META_CAPABILITIES])  # here each request declares them
+        return self._recorded(MODERN, request.method)
 
     def _handshake(self, request: Request) -> bytes | None:
         if request.method == "initialize":
@@ -60,14 +68,19 @@ class SnapshotAnswers:
         if _claims_modern(request.params) or not _is_bare(request.params):
             return None
         if request.method == "ping":  # the only request that is allowed before the handshake
-            return self._answers.get((self._version or HANDSHAKES[-1], "ping"))
-        return self._answers.get((self._version or "", request.method))
+            return self._recorded(self._version or HANDSHAKES[-1], "ping")
+        return self._recorded(self._version or "", request.method)
 
     def _initialize(self, request: Request) -> bytes | None:
         # An unusual handshake sets an empty version, which is never in the snapshot: the SDK answers all that follows.
         usual = self._version is None and _is_usual_handshake(request.params)
         self._version = request.params["protocolVersion"] if usual else ""
-        return self._answers.get((self._version or "", "initialize"))
+        self._mark = _mark(request.params["capabilities"]) if usual else ""
+        return self._recorded(self._version or "", "initialize")
+
+    def _recorded(self, version: str, method: str) -> bytes | None:
+        known = self._answers.get((version + self._mark, method))
+        return self._answers.get((version, method)) if known is None else known
 
     def _replay(self, request: Request) -> str:
         self._replays += 1
@@ -99,7 +112,15 @@ def _is_usual_handshake(params: Mapping[str, Any]) -> bool:
 
 
 def _are_capabilities(value: object) -> bool:
-    return isinstance(value, dict) and all(isinstance(part, dict) for part in value.values())
+    if not isinstance(value, dict) or not all(isinstance(part, dict) for part in value.values()):
+        return False
+    return all(isinstance(settings, dict) for settings in value.get("extensions", {}).values())
+
+
+def _mark(capabilities: Mapping[str, Any]) -> str:
+    """The mark of the answers for a client with these capabilities, as the SDK reads them."""
+    types = capabilities.get("extensions", {}).get(APPS, {}).get("mimeTypes")
+    return APPS_MARK if isinstance(types, list) and APPS_TYPE in types else ""
 
 
 def _is_client(value: object) -> bool:

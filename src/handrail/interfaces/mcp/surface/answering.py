@@ -10,9 +10,11 @@ from typing import Any, Final
 
 import msgspec
 
+from handrail.domain.plural import counted_steps
+from handrail.domain.project import PROGRAM, program_in
 from handrail.domain.run.approval_words import effect_lines
 from handrail.engine.guiding.guide_view import Guided
-from handrail.engine.reading.run_view import RecoveryOption, Remedy, Status, WaitingFor, WaitingKind
+from handrail.engine.reading.run_view import RecoveryOption, Remedy, Status, WaitingFor, WaitingKind, failure_kind
 from handrail.interfaces.mcp.surface.caller import ToolReply
 from handrail.interfaces.mcp.surface.fitting import excerpt_of, fitted, fitted_text
 
@@ -41,15 +43,31 @@ def compact(value: Any, length: int = LINE_MAX) -> str:
 
 
 def status_data(seen: Status | Guided) -> dict[str, Any]:
-    """The status of a run as data; each option includes the call that chooses it."""
+    """The status of a run as data; each option includes the call that chooses it.
+
+    A run of another project has none: every call would be refused. What a person can type names that project."""
     data: dict[str, Any] = msgspec.to_builtins(seen)
+    project = seen.project if isinstance(seen, Status) else None
     if seen.waiting_for:
-        data["waiting_for"] = [waiting_data(seen.run, one) for one in seen.waiting_for]
+        program = program_in(project.folder if project is not None else "")
+        data["waiting_for"] = [waiting_data(seen.run, one, program) for one in seen.waiting_for]
+        if isinstance(seen, Guided):  # who gets a step knows since when: now
+            _drop_since(data["waiting_for"])
+    if project is not None:
+        for holder in (data, data.get("failure", {})):
+            holder.pop("options", None)
+        return data
     if seen.options:
         data["options"] = [_option_data(seen.run, option) for option in seen.options]
     if seen.failure is not None and seen.failure.options:
         data["failure"]["options"] = [_option_data(seen.run, option) for option in seen.failure.options]
     return data
+
+
+def _drop_since(waiting: list[dict[str, Any]]) -> None:
+    for one in waiting:
+        if one["kind"] == WaitingKind.AGENT.value:
+            one.pop("since", None)
 
 
 def only_offered(data: dict[str, Any], tools: Collection[str]) -> None:
@@ -59,7 +77,7 @@ def only_offered(data: dict[str, Any], tools: Collection[str]) -> None:
             holder["options"] = [one for one in holder["options"] if "next" not in one or one["next"]["tool"] in tools]
 
 
-def waiting_data(run: str, one: WaitingFor) -> dict[str, Any]:
+def waiting_data(run: str, one: WaitingFor, program: str = PROGRAM) -> dict[str, Any]:
     """What a run waits for as data; an approval with a few of the effects that follow, and the command for a person."""
     data: dict[str, Any] = msgspec.to_builtins(one)
     data.pop("unshown", None)
@@ -67,7 +85,7 @@ def waiting_data(run: str, one: WaitingFor) -> dict[str, Any]:
         lines = effect_lines(one.effects, one.unshown, at_most=EFFECTS_SHOWN)
         data["effects"] = [compact(line, EFFECT_LENGTH_MAX) for line in lines]
     if one.kind is WaitingKind.APPROVAL:
-        data["command"] = f"handrail approve {run} {quote(one.step)}"
+        data["command"] = f"{program} approve {run} {quote(one.step)}"
     return data
 
 
@@ -91,7 +109,10 @@ def _command(run: str, option: RecoveryOption) -> str:
 def status_words(status: Mapping[str, Any]) -> str:
     """The status of a run as a few lines of text."""
     lines = [f"{head_words(status)} {status.get('workflow', '')}".rstrip()]
+    if status.get("repeated"):
+        lines[0] += " · repeated: this was done before, nothing new happened"
     lines += project_words(status.get("project"))
+    lines += [f"warning: {text}" for text in status.get("warnings", ())]
     if status.get("reason"):
         lines.append(f"reason: {compact(status['reason'])}")
     lines += [waiting_words(one) for one in status.get("waiting_for", ())]
@@ -118,9 +139,9 @@ def project_words(project: Mapping[str, Any] | None) -> list[str]:
 def head_words(status: Mapping[str, Any]) -> str:
     """The first line: run, status and progress."""
     progress = status["progress"]
-    skipped = f" ({progress['skipped']} skipped)" if progress.get("skipped") else ""
-    rounds = "".join(f", {loop} round {words}" for loop, words in progress.get("rounds", {}).items())
-    return f"{status['run']} {status['status']} {progress['done']}/{progress['total']}{skipped}{rounds}"
+    rounds = "".join(f", {loop}: round {words}" for loop, words in progress.get("rounds", {}).items())
+    counted = counted_steps(progress["done"], progress["total"], progress.get("skipped", 0))
+    return f"{status['run']} {status['status']}, {counted}{rounds}"
 
 
 def not_undone_words(status: Mapping[str, Any]) -> list[str]:
@@ -145,13 +166,13 @@ def waiting_words(one: Mapping[str, Any]) -> str:
         "confirmation": "the user's confirmation",
         "decision": "a decision",
     }
-    # What a person is asked is never cut: the agent shows it to them. The command comes first, so that it stays.
+    # What a person is asked comes first and is never cut: the agent shows it to them.
     is_asked = one["kind"] == WaitingKind.APPROVAL.value
     text = f": {one['text'] if is_asked else compact(one['text'])}" if one.get("text") else ""
     form = f"; the answer (output) must match {compact(one['schema'], 1_000)}" if one.get("schema") is not None else ""
     effects = f"; then: {'; '.join(one['effects'])}" if one.get("effects") else ""
     command = f"; a person answers with: {one['command']}" if one.get("command") else ""
-    return f"waits for {waited_for[one['kind']]} on {one['step']}{command}{form}{effects}{text}"
+    return f"waits for {waited_for[one['kind']]} on {one['step']}{text}{command}{form}{effects}"
 
 
 def failure_words(failure: Mapping[str, Any] | None) -> list[str]:
@@ -159,7 +180,7 @@ def failure_words(failure: Mapping[str, Any] | None) -> list[str]:
     if not failure:
         return []
     verdict = "failed" if failure.get("category") else "uncertain"
-    category = f" ({failure['category']})" if failure.get("category") else ""
+    category = failure_kind(failure["category"], failure.get("tool", "")) if failure.get("category") else ""
     where = f" by {failure['tool']}" if failure.get("tool") else ""
     message = compact(failure["message"])
     head = f"{verdict}: {failure['step']}{where}{category}: {message}; attempts {failure['attempts']}"

@@ -19,6 +19,8 @@ class ToolReply(Struct, frozen=True, kw_only=True):
     text: str
     data: Mapping[str, Any] | None = None
     is_error: bool = False
+    meta: Mapping[str, Any] | None = None
+    """For a page in the client's window: clients don't pass it on to models."""
 
 
 class UserQuestion(Struct, frozen=True, kw_only=True):
@@ -96,6 +98,11 @@ class Caller(Protocol):
     @property
     def wants_tasks(self) -> bool:
         """Whether the client supports tasks: calls that continue after their answer."""
+        ...
+
+    @property
+    def shows_apps(self) -> bool:
+        """Whether the client shows pages of servers in a window of its own."""
         ...
 
     async def progress(self, done: float, total: float | None = None, text: str = "") -> None:

@@ -14,7 +14,7 @@ TEXT_MAX: Final = 8_500
 """Limits of an answer's data and text in characters: together below the size at which clients truncate."""
 EXCERPTS: Final = (4_000, 1_000, 250, 80)
 ITEMS: Final = (200, 50, 20, 5)
-KEPT: Final = frozenset({"run", "status", "receipt", "next", "code", "name", "hint", "cursor", "command"})
+KEPT: Final = frozenset({"run", "status", "receipt", "next", "code", "name", "hint", "cursor", "command", "console"})
 """Never shortened: the next call needs these values exactly."""
 
 

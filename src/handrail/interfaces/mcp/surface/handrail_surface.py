@@ -8,13 +8,15 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
 from handrail.domain.checks.finding import finding_without_text
-from handrail.domain.errors import HandrailError, Invalid
+from handrail.domain.errors import Forbidden, HandrailError, Invalid
+from handrail.interfaces.mcp.surface.answering import CONTROL
 from handrail.interfaces.mcp.surface.caller import AskFirst, Caller, TaskView, ToolReply, unknown
+from handrail.interfaces.mcp.surface.clean_answers import CleanCaller, clean_reply, clean_task
 from handrail.interfaces.mcp.surface.handlers import guide_tools, journal_tools, list_tools, run_tools
 from handrail.interfaces.mcp.surface.handlers.arguments import ToolArguments
 from handrail.interfaces.mcp.surface.handlers.catalog import ARGUMENTS, INSTRUCTIONS, TOOLS
@@ -27,14 +29,18 @@ from handrail.interfaces.mcp.surface.resources import Resources
 from handrail.interfaces.mcp.surface.runs.run_feed import RunFeed
 from handrail.interfaces.mcp.surface.runs.run_tasks import RunTasks
 from handrail.interfaces.mcp.surface.surface_protocol import Feed, ServerInfo, TaskBook
+from handrail.interfaces.mcp.surface.views.app_page import PAGES, page_of
+from handrail.interfaces.mcp.surface.views.cards import with_cards
+from handrail.interfaces.mcp.surface.views.console_link import with_console
 from handrail.library.schemas.structure import check_against
 
 DEFINITIONS: Final = frozenset({"definition", "plan"})
 """The arguments that are stored as they are, under the hash of their content."""
+ABOUT_A_RUN: Final = frozenset({"workflow_next", "execute_plan", "status", "control"})
+"""The tools whose answers show a run: they carry the link to its page."""
 
 log = logging.getLogger(__name__)
 
-AnyReply = TypeVar("AnyReply", bound=ToolReply | TaskView)
 Handler: TypeAlias = Callable[[LazyProgram, Caller, Any], Awaitable[ToolReply | TaskView]]
 
 HANDLERS: Final[Mapping[str, Handler]] = {
@@ -92,11 +98,13 @@ class HandrailSurface:
         started_s = time.perf_counter()
         try:
             arguments = self._without_secrets(arguments)
-            answer = await HANDLERS[name](self.lazy, caller, checked(name, arguments))
-            return self._clean(_with_note(answer, self.lazy.watch.note()))
+            clean = CleanCaller(caller, self.lazy.secrets().scrubber)
+            answer = await HANDLERS[name](self.lazy, clean, checked(name, arguments))
+            answer = await self._for_people(name, answer, clean)
+            return self._clean(_with_note(answer, self.lazy.watch.news(caller.actor)))
         except HandrailError as error:
             log.debug("%s: %s: %s", name, error.name, error)
-            return self._refused(error, name, arguments)
+            return await self._refused(error, name, arguments)
         except AskFirst:  # not an error: the shell asks the user
             raise
         except Exception:  # a bug of ours must not look like the caller's mistake, nor stop the server
@@ -106,6 +114,14 @@ class HandrailSurface:
         finally:
             took_ms = round(1_000 * (time.perf_counter() - started_s), 1)
             log.debug("tool %s", name, extra={"duration_ms": took_ms, "run": arguments.get("run", "")})
+
+    async def _for_people(self, name: str, answer: ToolReply | TaskView, caller: Caller) -> ToolReply | TaskView:
+        """The answer with the link to the console, if one is up, and with cards, if the client shows pages."""
+        run = answer.data.get("run") if isinstance(answer, ToolReply) and answer.data else None
+        if not run or name not in ABOUT_A_RUN or not isinstance(answer, ToolReply):
+            return answer
+        linked = with_console(answer, await self.lazy.console.of(run))
+        return await with_cards(self.lazy, linked, caller)
 
     def _without_secrets(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """What a caller says, without secrets: so no message can quote a part of one. A definition is refused."""
@@ -117,24 +133,30 @@ class HandrailSurface:
         clean: Mapping[str, Any] = scrubber.value(arguments)
         return clean
 
-    def _refused(self, error: HandrailError, name: str, arguments: Mapping[str, Any]) -> ToolReply:
+    async def _refused(self, error: HandrailError, name: str, arguments: Mapping[str, Any]) -> ToolReply:
         try:
-            if note := self.lazy.watch.note():
+            # A setting that was changed and is not read yet may be why; other errors have nothing to do with it.
+            if isinstance(error, Forbidden) and (note := self.lazy.watch.note()):
                 error.hint = f"{error.hint}; {note}".removeprefix("; ")
-            return self._clean(refusal(error, name, arguments, self.lazy.offered))
+            if isinstance(error, Forbidden) and name == CONTROL and (link := await self._page_of(arguments)):
+                error.hint = f"{error.hint}; or in the console: {link}".removeprefix("; or ")
+            return clean_reply(refusal(error, name, arguments, self.lazy.offered), self.lazy.secrets().scrubber())
         except HandrailError as unreadable:  # the secrets: what an error quotes is then not shown
             return refusal(unreadable, name, {}, ())
 
-    def _clean(self, reply: AnyReply) -> AnyReply:
-        """An answer without secrets, also those that an argument, or an event from before they were stored, has."""
-        scrubber = self.lazy.secrets().scrubber()
-        if not scrubber or not isinstance(reply, ToolReply):
-            return reply
-        return msgspec.structs.replace(reply, text=scrubber.text(reply.text), data=scrubber.value(reply.data))
+    async def _page_of(self, arguments: Mapping[str, Any]) -> str:
+        """The page where a person can do what an agent may not; empty if no console is up."""
+        run = arguments.get("run")
+        return await self.lazy.console.of(run) if isinstance(run, str) else ""
 
-    async def resources(self) -> Sequence[Resource]:
-        """The resources that can be listed."""
-        return await Resources(self.lazy).listed()
+    def _clean(self, answer: ToolReply | TaskView) -> ToolReply | TaskView:
+        scrubber = self.lazy.secrets().scrubber()
+        return clean_reply(answer, scrubber) if isinstance(answer, ToolReply) else clean_task(answer, scrubber)
+
+    async def resources(self, caller: Caller) -> Sequence[Resource]:
+        """The resources that can be listed; pages only for a client that shows them."""
+        listed = await Resources(self.lazy).listed()
+        return [*listed, *PAGES] if caller.shows_apps else listed
 
     def templates(self) -> Sequence[ResourceTemplate]:
         """The URI templates of resources."""
@@ -142,7 +164,7 @@ class HandrailSurface:
 
     async def read(self, uri: str, caller: Caller) -> Content:
         """The content of a resource."""
-        return await Resources(self.lazy).read(uri)
+        return page_of(uri) or await Resources(self.lazy).read(uri)
 
     async def prompts(self) -> Sequence[PromptOffer]:
         """The prompts."""

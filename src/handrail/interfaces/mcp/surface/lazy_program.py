@@ -10,12 +10,13 @@ import logging
 from contextlib import AsyncExitStack
 from typing import Final
 
-from handrail.assembly.opening import Assembly, open_assembly
+from handrail.assembly.opening import Assembly, ProjectAssemblies, open_assemblies
 from handrail.assembly.secrets import known_secrets_of
 from handrail.assembly.tools import library_of
 from handrail.domain.errors import HandrailError, Unavailable
 from handrail.engine.known_secrets import KnownSecrets
 from handrail.interfaces.mcp.surface.configuration_watch import ConfigurationWatch
+from handrail.interfaces.mcp.surface.views.console_link import ConsoleLink
 from handrail.settings import Settings
 
 RETRY_AFTER_S: Final = 1.0
@@ -30,12 +31,14 @@ class LazyProgram:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.watch = ConfigurationWatch(settings)
+        self.console = ConsoleLink(settings)
         self.library = library_of(settings)
         self.offered: frozenset[str] = frozenset()
         """The tools that callers have: hints name only these."""
         self._resources = AsyncExitStack()
         self._lock = asyncio.Lock()
         self._open: Assembly | None = None
+        self._projects: ProjectAssemblies | None = None
         self._secrets: KnownSecrets | None = None
         self._failure: HandrailError | None = None
         self._failed_s = float("-inf")
@@ -54,6 +57,14 @@ class LazyProgram:
                 raise self._failure or Unavailable("handrail can't be opened")
             return self._open
 
+    async def open_other(self, settings: Settings) -> Assembly:
+        """The parts of another project over the same open store; they are closed with it."""
+        await self.open()
+        async with self._lock:  # closing waits until this is done
+            if self._projects is None:
+                raise Unavailable("handrail is shutting down", hint="repeat the call after it has restarted")
+            return await self._projects.open(settings)
+
     def secrets(self) -> KnownSecrets:
         """The values that no call may bring in, and no answer may have."""
         if self._open is not None:
@@ -65,7 +76,7 @@ class LazyProgram:
         """Refuse further calls, and release all resources."""
         async with self._lock:
             self._is_closed = True
-            self._open = None
+            self._open = self._projects = None
             await self._resources.aclose()
 
     async def _try_to_open(self) -> None:
@@ -73,7 +84,10 @@ class LazyProgram:
         if now_s - self._failed_s < RETRY_AFTER_S:
             return
         try:
-            self._open = await self._resources.enter_async_context(open_assembly(self.settings))
+            async with AsyncExitStack() as opening:
+                projects = await opening.enter_async_context(open_assemblies(self.settings, actor="handrail"))
+                self._open, self._projects = await projects.open(self.settings), projects
+                self._resources.push_async_exit(opening.pop_all())
         except HandrailError as error:
             self._failure, self._failed_s = self._naming_home(error), now_s
             log.warning("%s; %s", error, error.hint)

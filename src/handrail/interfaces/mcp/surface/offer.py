@@ -39,6 +39,10 @@ class ToolOffer(Struct, frozen=True, kw_only=True):
     output: Mapping[str, Any] | None = None
     hints: Hints = Hints()
     toolset: Toolset | None = None
+    app: str = ""
+    """The page that shows its answers, in clients that show pages."""
+    app_input: Mapping[str, Any] | None = None
+    """Its input with what only that page sends; None if there is no such argument."""
 
 
 class Resource(Struct, frozen=True, kw_only=True):
@@ -48,6 +52,8 @@ class Resource(Struct, frozen=True, kw_only=True):
     name: str
     description: str = ""
     type: str = JSON_TYPE
+    meta: Mapping[str, Any] | None = None
+    """How a client has to show it."""
 
 
 class ResourceTemplate(Struct, frozen=True, kw_only=True):
@@ -65,6 +71,7 @@ class Content(Struct, frozen=True, kw_only=True):
     text: str = ""
     blob: bytes | None = None
     type: str = JSON_TYPE
+    meta: Mapping[str, Any] | None = None
 
 
 class PromptArgument(Struct, frozen=True, kw_only=True):

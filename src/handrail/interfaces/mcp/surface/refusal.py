@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from handrail.domain.checks.finding import Finding
+from handrail.domain.checks.finding import WHO, Finding, FixedBy
 from handrail.domain.errors import (
     Conflict,
     HandrailError,
@@ -58,13 +58,15 @@ def _exact(hint: str, arguments: Mapping[str, Any]) -> str:
 def finding_data(finding: Finding) -> dict[str, Any]:
     """A finding as data, with the documented keys."""
     always = {"rule": finding.rule, "severity": finding.severity.value, "where": finding.where}
-    more = {"fix": finding.fix, "excerpt": finding.excerpt}
+    other = "" if finding.fixed_by is FixedBy.AGENT else finding.fixed_by.value
+    more = {"fix": finding.fix, "excerpt": finding.excerpt, "fixed_by": other}
     return {**always, "message": finding.message, **{key: text for key, text in more.items() if text}}
 
 
 def finding_words(finding: Mapping[str, Any]) -> str:
     """A finding in one line."""
-    fix = f" -> {finding['fix']}" if finding.get("fix") else ""
+    who = f"for {WHO[FixedBy(finding['fixed_by'])]}: " if finding.get("fixed_by") else ""
+    fix = f" -> {who}{finding['fix']}" if finding.get("fix") else ""
     lines = [f"    {line}" for line in finding.get("excerpt", "").splitlines()]
     return "\n".join([f"- {finding['severity']} {finding['where']}: {finding['message']}{fix}", *lines])
 

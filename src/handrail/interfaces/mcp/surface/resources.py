@@ -83,18 +83,19 @@ class Resources:
             unknown("resource", uri)
         except HandrailError as error:
             # Reading has no error answer with a hint, so the error is the content.
-            return _json({"error": {"code": error.code, "name": error.name, "message": str(error), "hint": error.hint}})
+            said = {"code": error.code, "name": error.name, "message": str(error), "hint": error.hint}
+            return Content(text=msgspec.json.encode({"error": said}).decode(), type=JSON_TYPE)
 
     async def _found(self, parts: Sequence[str], uri: str) -> Content:
         match parts:
             case ["workflows", *name] if name:
                 workflow = "/".join(name)
-                return _json(definition_data(valid(self.lazy.library.load(workflow), workflow)))
+                return self._json(definition_data(valid(self.lazy.library.load(workflow), workflow)))
             case ["runs"]:
                 return await self._runs()
             case ["runs", run]:
                 program = await self.lazy.open()
-                return _json(status_data(await program.run_reader.status(run, detail=Detail.FULL)))
+                return self._json(status_data(await program.run_reader.status(run, detail=Detail.FULL)))
             case ["runs", run, "journal"]:
                 return await self._journal(run)
             case ["runs", run, "graph"]:
@@ -105,7 +106,7 @@ class Resources:
     async def _runs(self) -> Content:
         program = await self.lazy.open()
         runs = await program.run_reader.runs(status=RUN_SHOWN_OPEN, limit=LISTED_MAX)
-        return _json({"runs": msgspec.to_builtins(runs)})
+        return self._json({"runs": msgspec.to_builtins(runs)})
 
     async def _journal(self, run: str) -> Content:
         program = await self.lazy.open()
@@ -116,20 +117,22 @@ class Resources:
         if found.after is not None:
             data["cursor"] = str(found.after)
             data["more"] = "query_ledger continues from the cursor"
-        return _json(data)
+        return self._json(data)
 
     async def _graph(self, run: str) -> Content:
         run_reader = (await self.lazy.open()).run_reader
         current = await run_reader.run(run)
         definition = await run_reader.definition(current)
         statuses = {step.id: current.step(step.id).status.value for step in definition.steps}
-        return Content(text=mermaid_text(definition, statuses), type=MERMAID_TYPE)
+        text = self.lazy.secrets().scrubber().text(mermaid_text(definition, statuses))
+        return Content(text=text, type=MERMAID_TYPE)
+
+    def _json(self, data: dict[str, Any]) -> Content:
+        # Before it is cut to its length, which could cut through a secret.
+        clean = self.lazy.secrets().scrubber().value(data)
+        return Content(text=msgspec.json.encode(fitted(clean, most=READ_MAX)).decode(), type=JSON_TYPE)
 
 
 def guide_text() -> str:
     """The guide for agents."""
     return files("handrail.interfaces.mcp.surface").joinpath("guide.md").read_text("utf-8")
-
-
-def _json(data: dict[str, Any]) -> Content:
-    return Content(text=msgspec.json.encode(fitted(data, most=READ_MAX)).decode(), type=JSON_TYPE)

@@ -81,8 +81,8 @@ class Surface(Protocol):
         """Call a tool; Unknown if there is none with that name."""
         ...
 
-    async def resources(self) -> Sequence[Resource]:
-        """The resources that can be listed."""
+    async def resources(self, caller: Caller) -> Sequence[Resource]:
+        """The resources that can be listed; pages only for a client that shows them."""
         ...
 
     def templates(self) -> Sequence[ResourceTemplate]:

@@ -12,10 +12,18 @@ from handrail.rules.files.project import PathRefused, ProjectFiles
 from handrail.rules.function_rule import found_at
 from handrail.rules.toolchain.comparing.lost_tests import RESTORE
 from handrail.rules.toolchain.comparing.old_view import OldFiles, is_test_like
-from handrail.rules.toolchain.comparing.written_tests import SOURCE_BYTES_MAX, Checks, WrittenTest, read_tests
+from handrail.rules.toolchain.comparing.worded_tests import GRAMMARS, Checks, WrittenTest
+from handrail.rules.toolchain.comparing.written_tests import SOURCE_BYTES_MAX, read_tests
 
 SUFFIXES = (".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx")
-WORDS = {Checks.NOTHING: "checks nothing any more", Checks.RUNS: "asserts nothing any more"}
+INSIDE = ".rs"
+"""Sources of this kind may have tests in them."""
+WORDS = {
+    Checks.NOTHING: "checks nothing any more",
+    Checks.RUNS: "asserts nothing any more",
+    Checks.SOMETIMES: "asserts only under a condition now",
+}
+MARKED = "passes now because it fails"
 
 _dotted = re.compile(r"^[\w.]+$")
 
@@ -24,25 +32,37 @@ def emptied(card: RuleCard, old: OldFiles, project: ProjectFiles, lost: Containe
     """The tests that checked something before and check less now, in their file or in another; not those that are
     reported as lost."""
     before, now = _contents(old, project)
-    known = {(path, test.name): test.checks for path, test in _each(before)}
-    moved = {test.bare: test.checks for _, test in _each(before)}
+    known = {(path, test.name): test for path, test in _each(before)}
+    moved = {test.bare: test for _, test in _tests(before)}
     for path, test in _each(now):
-        was = known.get((path, test.name), moved.get(test.bare, Checks.NOTHING))
-        if test.checks < was and f"{path}::{test.name}" not in lost:
-            yield found_at(card.name, f"{path}:{test.line}", f"{test.name} {WORDS[test.checks]}", RESTORE)
+        was = known.get((path, test.name), moved.get(test.bare) if test.is_test else None)
+        if was is not None and f"{path}::{test.name}" not in lost and (words := _lost_words(was, test)):
+            yield found_at(card.name, f"{path}:{test.line}", f"{test.name} {words}", RESTORE)
+
+
+def _lost_words(was: WrittenTest, test: WrittenTest) -> str:
+    """What a test, or a function that asserts for tests, does not check any more; empty if it does."""
+    if test.is_test and test.must_fail and not was.must_fail:
+        return MARKED
+    is_less = test.checks < was.checks and (test.is_test or (was.checks is Checks.ASSERTS and test.body))
+    return WORDS[test.checks] if is_less else ""
 
 
 def gone(card: RuleCard, old: OldFiles, project: ProjectFiles) -> Iterator[Finding]:
     """The tests that are no longer written anywhere: what can be said without running the tests of that time."""
     before, now = _contents(old, project)
-    written, renamed = {test.bare for _, test in _each(now)}, renames(old, project)
-    for path, test in _each(before):
+    written, renamed = {test.bare for _, test in _tests(now)}, renames(old, project)
+    for path, test in _tests(before):
         if test.checks and test.bare not in written and test.name not in renamed:
             yield found_at(card.name, f"{path}::{test.name}", f"{test.name} is not among the tests any more", RESTORE)
 
 
 def _each(contents: Mapping[str, list[WrittenTest]]) -> Iterator[tuple[str, WrittenTest]]:
     return ((path, test) for path, tests in contents.items() for test in tests)
+
+
+def _tests(contents: Mapping[str, list[WrittenTest]]) -> Iterator[tuple[str, WrittenTest]]:
+    return ((path, test) for path, test in _each(contents) if test.is_test)
 
 
 @dataclass(frozen=True)
@@ -63,15 +83,16 @@ class Renamed:
 def renames(old: OldFiles, project: ProjectFiles) -> Renamed:
     """The tests that only have another name."""
     before, now = _contents(old, project)
-    known = {test.name for _, test in _each(before)}
-    bodies = {test.body for _, test in _each(now) if test.name not in known and test.checks}
-    return Renamed(frozenset(test.name for _, test in _each(before) if test.body in bodies))
+    known = {test.name for _, test in _tests(before)}
+    bodies = {test.body for _, test in _tests(now) if test.name not in known and test.checks}
+    return Renamed(frozenset(test.name for _, test in _tests(before) if test.body in bodies))
 
 
 def _contents(
     old: OldFiles, project: ProjectFiles
 ) -> tuple[Mapping[str, list[WrittenTest]], Mapping[str, list[WrittenTest]]]:
-    paths = [path for path in old.contents if path.endswith(SUFFIXES) and is_test_like(path)]
+    read = (*SUFFIXES, *GRAMMARS)
+    paths = [path for path in old.contents if path.endswith(read) and (is_test_like(path) or path.endswith(INSIDE))]
     before = {path: read_tests(path, old.contents[path] or b"") for path in paths}
     return before, {path: read_tests(path, _present(project, path)) for path in paths}
 

@@ -10,7 +10,7 @@ from typing import Any
 from handrail.domain.checks.finding import Finding
 from handrail.domain.checks.rule import CheckOutcome
 from handrail.engine.checking.rule import Setting
-from handrail.rules.files.baseline import since_of, state_of
+from handrail.rules.files.baseline import is_compared, since_of, state_of
 from handrail.rules.files.git_process import GitUnavailable
 from handrail.rules.files.project import PathRefused, ProjectFiles, project_of
 from handrail.rules.function_rule import FunctionRule, found_at, unchecked_outcome
@@ -27,19 +27,19 @@ def guarded(rule: FunctionRule, kind: str) -> FunctionRule:
 
     async def applied(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
         outcome = await rule.do(parameters, setting)
-        if setting.baselines.run is None or (outcome.findings and not outcome.is_note):
+        if not is_compared(setting) or (outcome.findings and not outcome.is_note):
             return outcome  # a note is looked behind: marks may be why there is nothing to judge
         project = project_of(setting)
         try:
             old = await old_files(project, since_of({}, setting))
         except GitUnavailable as error:
-            return unchecked_outcome(card, str(error), error.fix)
+            return unchecked_outcome(card, str(error), error.fix, error.by)
         found = await asyncio.to_thread(lambda: list(_findings(card.name, kind, old, project)))
         return with_findings(outcome, found)
 
     async def reads(parameters: Mapping[str, Any], setting: Setting) -> str:
         own = await rule.reads(parameters, setting)
-        if not own or setting.baselines.run is None:
+        if not own or not is_compared(setting):
             return own
         try:
             return f"{own} {await state_of(project_of(setting), since_of({}, setting))}"

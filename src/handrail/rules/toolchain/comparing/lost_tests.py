@@ -15,6 +15,8 @@ from handrail.domain.checks.rule import RuleCard
 from handrail.rules.function_rule import found_at
 
 RESTORE: Final = "restore the test; if it had to go, ask for a step that allows it"
+MUST_PANIC: Final = " - should panic"
+"""How Cargo names a test that passes if it fails: another test than before, unless it was one already."""
 RAN: Final = frozenset({"passed", "failed", "errors"})
 
 _dotted = re.compile(r"^[\w.]+$")
@@ -45,12 +47,18 @@ def losses(
     listed = Counter(map(function_of, now))
     moved = set(map(_bare, new.keys() - set(map(function_of, before))))
     for function, count in old.items():
-        if new[function] >= count or (not listed[function] and (_bare(function) in moved or function in renamed)):
+        if (
+            new[function] >= count
+            or new[function.removesuffix(MUST_PANIC)] >= count
+            or (not listed[function] and (_bare(function) in moved or function in renamed))
+        ):
             continue
         yield found_at(card.name, function, _words(function, count, new[function], listed[function], now), RESTORE)
 
 
 def _words(function: str, count: int, left: int, listed: int, now: Mapping[str, str]) -> str:
+    if f"{function}{MUST_PANIC}" in now:
+        return f"{function} passed when the step was given out, and must panic now"
     if not listed:
         return f"{function} ran when the step was given out, and is not among the tests any more"
     how = Counter(how for test, how in now.items() if function_of(test) == function and how not in RAN)

@@ -1,15 +1,13 @@
-"""Commands on an older state of the project: files are put back as they were, in the view that is thrown away.
+"""Commands on an older state of the project: files are put back as they were, in a view that is thrown away.
 
-The project itself is never changed: a sandbox without such a view is refused. What the results mean is decided by the
-rules."""
+The project itself is never changed: the view is that of the sandbox, or a copy where there is none. What the results
+mean is decided by the rules."""
 
 from __future__ import annotations
 
 import asyncio
-import base64
-import io
+import os
 import re
-import tarfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Final
@@ -18,27 +16,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from handrail.engine.checking.rule import Setting
-from handrail.rules.files.baseline import Since, changes_since
+from handrail.rules.files.baseline import NO_REPOSITORY, changes_since, not_comparable
 from handrail.rules.files.git_history import files_at
+from handrail.rules.files.ignoring.ignore_rules import Since
 from handrail.rules.files.project import PathRefused, ProjectFiles
-from handrail.rules.toolchain.program import find
+from handrail.rules.toolchain.installed.linked_sources import linked_sources
 from handrail.rules.toolchain.site import Site, site_at
-from handrail.rules.toolchain.task import CannotRun, Task
+from handrail.rules.toolchain.task import Task
 
-SCRIPT: Final = """set -e
-cd "$1"
-head -c "$2" | base64 -d | xargs -0 -r rm -f --
-head -c "$3" | base64 -d | tar -xf -
-cd "$4"
-shift 4
-exec "$@"
-"""
-"""Reads the names of files to remove and an archive of files to write, each of a given length, then runs the command
-with the rest of the input."""
-NO_VIEW: Final = CannotRun(
-    message="an older state of the project can't be tried here: commands run without a sandbox",
-    fix="ask a person to allow the sandbox: `handrail doctor` says what it needs",
-)
+PYTHONPATH: Final = "PYTHONPATH"
 
 _test_like = re.compile(
     r"(?:^|/)(?:tests?|__tests__|specs?|testing)/|(?:^|/)(?:test_|conftest)[^/]*$|[._-](?:tests?|spec)\.[^/]*$"
@@ -68,6 +54,8 @@ def is_test_like(path: str) -> bool:
 async def old_files(project: ProjectFiles, since: Since) -> OldFiles:
     """The files that have changed since then, as they were; GitUnavailable if they can't be read."""
     changed = await changes_since(project, since)
+    if since.is_bare and (lost := [one.path for one in changed.files if since.dirty.get(one.path)]):
+        raise not_comparable(since.name, f"what {lost[0]} contained is not known, because {NO_REPOSITORY}")
     unseen = await asyncio.to_thread(_unseen, project)
     paths = dict.fromkeys([*(one.path for one in changed.files), *unseen])
     then = await files_at(project, since.commit, list(paths))
@@ -85,30 +73,20 @@ def _unseen(project: ProjectFiles) -> dict[str, bytes]:
     return found
 
 
-def in_old_view(task: Task, old: OldFiles, site: Site, setting: Setting) -> Task | CannotRun:
-    """The same command, with these files as they were."""
-    shell = find(site, "sh")
-    # Writing would change the project itself if its view is not thrown away.
-    if shell is None or not getattr(setting.sandbox, "is_throw_away", False):
-        return NO_VIEW
-    gone = "\0".join(path for path, content in old.contents.items() if content is None)
-    removed, archive = _encoded(gone.encode(errors="surrogateescape")), _encoded(_archive(old.contents))
-    depth = len(site.cwd.split("/")) if site.cwd else 0
-    up, down = "/".join([".."] * depth) or ".", site.cwd or "."
-    words = (str(shell.path), "-c", SCRIPT, "sh", up, str(len(removed)), str(len(archive)), down)
-    return replace(task, argv=(*words, *task.argv), stdin=removed + archive + task.stdin, writable=True)
+def in_view(task: Task, old: OldFiles, site: Site, setting: Setting) -> Task:
+    """The same command, with these files as they were, in a view of the project that is thrown away."""
+    env = task.env if not setting.sandbox.caveat else _own_first(task, site)
+    return replace(task, env=env, apart=True, replaced=old.contents, writable=True)
 
 
-def _archive(contents: Mapping[str, bytes | None]) -> bytes:
-    file = io.BytesIO()
-    with tarfile.open(fileobj=file, mode="w", format=tarfile.GNU_FORMAT) as archive:
-        for path, content in contents.items():
-            if content is not None:
-                entry = tarfile.TarInfo(f"./{path}")
-                entry.size, entry.mode = len(content), 0o755 if content.startswith(b"#!") else 0o644
-                archive.addfile(entry, io.BytesIO(content))
-    return file.getvalue()
+def _own_first(task: Task, site: Site) -> Mapping[str, str]:
+    """The environment, with the project's own code before what is installed.
 
-
-def _encoded(content: bytes) -> str:
-    return base64.b64encode(content).decode()
+    Without a sandbox the view is a copy at another path: an environment in which the project is installed as a link to
+    its sources would still import those of the project itself."""
+    root = site.project.root
+    linked = [place for one in task.programs for place in linked_sources(one.path, root)]
+    if not linked:
+        return task.env
+    known = filter(None, [task.env.get(PYTHONPATH, ""), *map(str, dict.fromkeys(linked))])
+    return {**task.env, PYTHONPATH: os.pathsep.join(known)}

@@ -1,4 +1,5 @@
-"""What tests check, read from their source: Python by its syntax tree, JavaScript by its words. Pure.
+"""What tests check, read from their source: Python by its syntax tree, other languages by their words
+(worded_tests.py). Pure.
 
 A heuristic on purpose: it must notice tests that were emptied, and never mind an honest change."""
 
@@ -7,10 +8,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from enum import IntEnum
 from typing import Final
 
-from msgspec import Struct
+from handrail.rules.toolchain.comparing.worded_tests import Checks, WrittenTest, worded_tests
 
 SOURCE_BYTES_MAX: Final = 1_000_000
 ASSERTING: Final = re.compile(
@@ -18,56 +18,20 @@ ASSERTING: Final = re.compile(
 )
 HELPING: Final = re.compile(r"test|help|util|support|check|common|conftest|assert|verify", re.I)
 CATCHING: Final = frozenset({"AssertionError", "Exception", "BaseException"})
+FunctionNode: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
+ENDING_FAILURES: Final = frozenset({"suppress", "raises", "assertRaises"})
+PRINTING: Final = re.compile(r"^(?:print|log|debug|info|warning|warn|error|exception|critical|write)$")
+FAILING: Final = re.compile(r"^(?:fail|assert_(?:(?:not_)?(?:called|awaited)|any_|has_))", re.I)
+"""What may fail whatever it is given."""
 ENDS: Final = (ast.Return, ast.Raise, ast.Continue, ast.Break)
-
-_js_test = re.compile(
-    r"(?<![\w.$])(?:it|test|specify)(?:\.\w{1,20})?\s*\(\s*(['\"`])((?:\\.|(?!\1)[^\\]){1,300})\1\s*,"
-)
-_js_assert = re.compile(
-    r"(?<![\w$])(?:expect|assert\w*|should|sinon|chai|t|strictEqual|deepEqual|throws|check\w*|verify\w*)\b"
-)
-_js_literal = r"(?:true|false|null|undefined|-?\d[\d.]*|'[^'\n]*'|\"[^\"\n]*\"|`[^`$]*`|\[\s*\]|\{\s*\})"
-_js_constant = re.compile(
-    rf"(?:expect\(\s*{_js_literal}\s*\)(?:\.\w+){{1,6}}\(\s*{_js_literal}?\s*\)"
-    rf"|assert(?:\.\w+)?\(\s*{_js_literal}(?:\s*,\s*{_js_literal}){{0,3}}\s*\))\s*;?"
-)
-_js_called = re.compile(r"[\w$]\s*\(")
-_js_printed = re.compile(r"console\.\w+\([^()\n]*\)\s*;?")
-_js_caught = re.compile(r"catch\s*(?:\([^)]*\))?\s*\{\s*\}")
-_js_comment = re.compile(r"/\*.{0,20000}?\*/|(?<![:'\"`\\])//[^\n]*", re.DOTALL)
-
-
-class Checks(IntEnum):
-    """How much a test checks."""
-
-    NOTHING = 0
-    RUNS = 1
-    """It calls something, which might fail."""
-    ASSERTS = 2
-
-
-class WrittenTest(Struct, frozen=True):
-    """A test in a file."""
-
-    name: str
-    """With the classes around it: `TestA::test_b`; in JavaScript only its own title."""
-    line: int
-    checks: Checks
-    body: str
-    """The same for two tests that do the same."""
-
-    @property
-    def bare(self) -> str:
-        """Without the classes around it."""
-        return self.name.rpartition("::")[2]
 
 
 def read_tests(path: str, source: bytes) -> list[WrittenTest]:
-    """The tests of a file; none if it can't be read."""
+    """The tests of a file, and the functions that help them; none if it can't be read."""
     if len(source) > SOURCE_BYTES_MAX:
         return []
     if not path.endswith(".py"):
-        return list(_javascript(source.decode(errors="replace")))
+        return list(worded_tests(path, source.decode(errors="replace")))
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -91,10 +55,11 @@ def _python(body: Sequence[ast.stmt], prefix: str, helpers: frozenset[str]) -> I
     for one in body:
         if isinstance(one, ast.ClassDef):
             yield from _python(one.body, f"{prefix}{one.name}::", helpers)
-        elif isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef) and one.name.startswith("test"):
+        elif isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef):
             parts = [*one.decorator_list, one.args, *one.body]
             body_text = "\n".join(ast.dump(part) for part in parts)
-            yield WrittenTest(f"{prefix}{one.name}", one.lineno, _block(one.body, helpers), body_text)
+            is_test = one.name.startswith("test")
+            yield WrittenTest(f"{prefix}{one.name}", one.lineno, _block(one.body, helpers), body_text, is_test=is_test)
 
 
 def _block(body: Sequence[ast.stmt], helpers: frozenset[str]) -> Checks:
@@ -110,25 +75,55 @@ def _block(body: Sequence[ast.stmt], helpers: frozenset[str]) -> Checks:
 def _statement(one: ast.stmt, helpers: frozenset[str]) -> Checks:
     match one:
         case ast.Assert():
-            return Checks.NOTHING if _is_constant(one.test) else Checks.ASSERTS
+            return Checks.NOTHING if _is_constant(one.test) and not _is_false(one.test) else Checks.ASSERTS
         case ast.If() | ast.While():
             return _branches(one, helpers)
         case ast.Try():
             return _tried(one, helpers)
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
             return Checks.RUNS if _block(one.body, helpers) else Checks.NOTHING
+        case ast.With() | ast.AsyncWith() if any(map(_expects_failure, one.items)):
+            return min(_plain(one, helpers), Checks.RUNS) if _asserts(one.body) else _plain(one, helpers)
+        case ast.Match():
+            found = max([_expression(one.subject, helpers), *(_block(case.body, helpers) for case in one.cases)])
+            return min(found, Checks.SOMETIMES) if _is_literal(one.subject) else found
+        case ast.For() if _has_no_items(one.iter):
+            return Checks.NOTHING
         case _:
             return _plain(one, helpers)
 
 
 def _branches(one: ast.If | ast.While, helpers: frozenset[str]) -> Checks:
-    branches = [one.orelse] if _is_false(one.test) else [one.body, one.orelse]
-    return max(_expression(one.test, helpers), *(_block(branch, helpers) for branch in branches))
+    if isinstance(one.test, ast.Constant):
+        return _block(one.body if one.test.value else one.orelse, helpers)
+    body, other = (_block(branch, helpers) for branch in (one.body, one.orelse))
+    found = max(_expression(one.test, helpers), body, other)
+    is_sure = min(body, other) is Checks.ASSERTS or isinstance(one, ast.While)
+    return found if is_sure else min(found, Checks.SOMETIMES)
+
+
+def _expects_failure(item: ast.withitem) -> bool:
+    """Whether a failed assertion ends in this block: it is suppressed, or must be raised."""
+    call = item.context_expr
+    if not isinstance(call, ast.Call) or _name(call.func) not in ENDING_FAILURES:
+        return False
+    return bool({_name(one) for one in ast.walk(call) if isinstance(one, ast.Name | ast.Attribute)} & CATCHING)
+
+
+def _asserts(body: Sequence[ast.stmt]) -> bool:
+    """Whether there are assertions in a block, and not only calls that may raise."""
+    calls = (_name(one.func) for part in body for one in ast.walk(part) if isinstance(one, ast.Call))
+    plain = any(isinstance(one, ast.Assert) for part in body for one in ast.walk(part))
+    return plain or any(ASSERTING.match(name) for name in calls)
+
+
+def _name(one: ast.expr) -> str:
+    return one.id if isinstance(one, ast.Name) else getattr(one, "attr", "")
 
 
 def _tried(one: ast.Try, helpers: frozenset[str]) -> Checks:
     tried = _block(one.body, helpers)
-    if any(map(_swallows, one.handlers)):
+    if any(map(_swallows, one.handlers)) or any(isinstance(part, ast.Return) for part in one.finalbody):
         tried = min(tried, Checks.RUNS)
     others = [one.orelse, one.finalbody, *(handler.body for handler in one.handlers)]
     return max(tried, *(_block(other, helpers) for other in others))
@@ -147,9 +142,14 @@ def _swallows(handler: ast.ExceptHandler) -> bool:
     named = {getattr(kind, "id", getattr(kind, "attr", "")) for kind in kinds if kind is not None}
     if handler.type is not None and not named & CATCHING:
         return False
-    return not any(
-        isinstance(part, ast.Raise | ast.Assert | ast.Call) for one in handler.body for part in ast.walk(one)
-    )
+    return not any(_goes_on(part) for one in handler.body for part in ast.walk(one))
+
+
+def _goes_on(part: ast.AST) -> bool:
+    """Whether something in a handler may still let the test fail; printing does not."""
+    if isinstance(part, ast.Call):
+        return not PRINTING.match(_name(part.func))
+    return isinstance(part, ast.Raise | ast.Assert)
 
 
 def _expression(part: ast.AST, helpers: frozenset[str]) -> Checks:
@@ -161,60 +161,46 @@ def _expression(part: ast.AST, helpers: frozenset[str]) -> Checks:
 
 
 def _called(node: ast.Call, helpers: frozenset[str]) -> Checks:
-    name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+    name = _name(node.func)
     if name == "print":
         return Checks.NOTHING
     arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+    if FAILING.match(name):
+        return Checks.ASSERTS
     if ASSERTING.match(name):
         return Checks.NOTHING if arguments and all(map(_is_literal, arguments)) else Checks.ASSERTS
     return Checks.ASSERTS if name in helpers else Checks.RUNS
 
 
 def _is_literal(one: ast.expr) -> bool:
-    return not any(isinstance(node, ast.Name | ast.Call | ast.Attribute | ast.Await) for node in ast.walk(one))
+    used = (node for node in ast.walk(one) if not isinstance(getattr(node, "ctx", None), ast.Store))
+    return not any(isinstance(node, ast.Name | ast.Call | ast.Attribute | ast.Await) for node in used)
 
 
 def _is_constant(one: ast.expr) -> bool:
-    """Whether a condition says nothing: literals only, or something compared with itself."""
-    if _is_literal(one):
+    """Whether a condition says nothing: literals only, something that is never empty, or compared with itself."""
+    if _is_literal(one) or _is_never_empty(one):
         return True
+    if isinstance(one, ast.BoolOp) and isinstance(one.op, ast.Or):
+        return any(isinstance(part, ast.Constant) and bool(part.value) for part in one.values)
     if isinstance(one, ast.Compare) and len(one.comparators) == 1:
         return ast.dump(one.left) == ast.dump(one.comparators[0])
     return False
 
 
+def _is_never_empty(one: ast.expr) -> bool:
+    if isinstance(one, ast.Tuple | ast.List | ast.Set):
+        return bool(one.elts)
+    if isinstance(one, ast.Dict | ast.JoinedStr):
+        return bool(one.values)
+    return isinstance(one, ast.Lambda | ast.GeneratorExp)
+
+
+def _has_no_items(one: ast.expr) -> bool:
+    if isinstance(one, ast.Call) and _name(one.func) == "range":
+        return len(one.args) == 1 and _is_false(one.args[0])
+    return isinstance(one, ast.List | ast.Tuple) and not one.elts
+
+
 def _is_false(one: ast.expr) -> bool:
     return isinstance(one, ast.Constant) and not one.value
-
-
-def _javascript(text: str) -> Iterator[WrittenTest]:
-    for found in _js_test.finditer(text):
-        body = _argument(text, found.end())
-        line = text.count("\n", 0, found.start()) + 1
-        yield WrittenTest(found[2], line, _js_checks(body), " ".join(body.split()))
-
-
-def _argument(text: str, start: int) -> str:
-    """From here to the bracket that closes the call; quotes are passed over."""
-    depth, at, quote = 1, start, ""
-    while at < len(text) and depth:
-        one = text[at]
-        if quote:
-            at += one == "\\"
-            quote = "" if one == quote else quote
-        elif one in "'\"`":
-            quote = one
-        else:
-            depth += (one in "([{") - (one in ")]}")
-        at += 1
-    return text[start : at - 1]
-
-
-def _js_checks(body: str) -> Checks:
-    inner = _js_comment.sub("", body.partition("{")[2] if "{" in body else body)
-    if re.match(r"\s*return\s*;", inner):
-        return Checks.NOTHING
-    left = _js_printed.sub("", _js_constant.sub("", inner))
-    if _js_assert.search(left) and not _js_caught.search(left):
-        return Checks.ASSERTS
-    return Checks.RUNS if _js_called.search(left) else Checks.NOTHING

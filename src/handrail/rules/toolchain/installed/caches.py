@@ -24,7 +24,15 @@ NODE_STORES: Final = (
 )
 """Where pnpm, yarn and corepack keep packages, relative to the home folder."""
 
+GO_PARTS: Final = 256
+"""How many folders Go's cache has."""
+SAMPLED: Final = 4
+"""How many of them are counted to know about how many files there are."""
+GO_FILES_MAX: Final = 60_000
+
 _token = re.compile(r"^\s*(?:token|secret-key|password)\s*=", re.MULTILINE)
+_local_repository = re.compile(r"<localRepository>([^<]{1,500})</localRepository>")
+_maven_url = re.compile(r"^distributionUrl=.*?/(apache-maven-[\w.+-]{1,60})-bin\.(?:zip|tar\.gz)\s*$", re.MULTILINE)
 _gradle_url = re.compile(r"^distributionUrl=.*?/(gradle-[\w.+-]{1,60})-(?:bin|all)\.zip\s*$", re.MULTILINE)
 
 
@@ -58,10 +66,35 @@ def go_cache() -> Cache:
     return Cache(env={"GOMODCACHE": str(modules)}, shows=(modules,)) if modules.is_dir() else Cache()
 
 
+def go_builds() -> Path | None:
+    """What Go has built before, unless there is so much that linking it takes longer than building."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "go-build"
+    folder = Path(os.environ.get("GOCACHE") or cache)
+    parts = [folder / f"{number:02x}" for number in range(SAMPLED)]
+    found = [sum(1 for _ in part.iterdir()) for part in parts if part.is_dir()]
+    return folder if found and sum(found) * GO_PARTS // SAMPLED <= GO_FILES_MAX else None
+
+
 def maven_repository() -> Path | None:
-    """Maven's local repository."""
-    folder = Path.home() / ".m2" / "repository"
+    """Maven's local repository: where the user's settings put it, else in the home folder."""
+    named = _local_repository.search(text_of(_maven_home() / "settings.xml"))
+    moved = Path(named[1].strip().replace("${user.home}", str(Path.home()))) if named else None
+    folder = moved if moved and moved.is_absolute() and moved.is_dir() else _maven_home() / "repository"
     return folder if folder.is_dir() else None
+
+
+def maven_of_wrapper(properties: str) -> Path | None:
+    """The Maven that a project's wrapper has downloaded: the wrapper itself would download it again."""
+    named = _maven_url.search(properties)
+    if named is None:
+        return None
+    dists = _maven_home() / "wrapper" / "dists"
+    found = [*dists.glob(f"{named[1]}-bin/*/{named[1]}"), *dists.glob(f"{named[1]}/*")]
+    return next((folder / "bin" / "mvn" for folder in sorted(found) if is_installation(folder)), None)
+
+
+def _maven_home() -> Path:
+    return Path.home() / ".m2"
 
 
 def gradle_cache() -> Cache:

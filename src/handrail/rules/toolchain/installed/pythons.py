@@ -118,6 +118,18 @@ def _of_machine(site: Site) -> Iterator[Python]:
     for script in machine_programs("pytest", above):
         if (python := interpreter_of(script.path)) and "python" in python.name:
             yield Python(path=python, why=f"{script.path} on PATH is run by it", is_own=False)
+    for folder, tool in _tool_environments():
+        yield from _in(folder, f"{tool} keeps pytest in it", is_own=False)
+
+
+def _tool_environments() -> Iterator[tuple[Path, str]]:
+    """Where pipx and uv keep pytest if it is installed or run as a tool of its own; uv's cache has the newest last."""
+    yield Path(os.environ.get("UV_TOOL_DIR") or _data() / "uv" / "tools") / "pytest", "uv"
+    for home in (os.environ.get("PIPX_HOME") or _data() / "pipx", Path.home() / ".local" / "pipx"):
+        yield Path(home) / "venvs" / "pytest", "pipx"
+    cache = Path(os.environ.get("UV_CACHE_DIR") or _cache() / "uv")
+    run = sorted(cache.glob("archive-v*/*/bin/pytest"), key=lambda path: path.lstat().st_mtime, reverse=True)
+    yield from ((script.parent.parent, "uvx") for script in run[:1])
 
 
 def _settings(site: Site) -> dict[str, Any]:

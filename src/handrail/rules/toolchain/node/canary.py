@@ -32,7 +32,9 @@ _imports = re.compile(r"^\s*import\b", re.MULTILINE)
 
 
 def canary_of(site: Site, runner: str) -> Canary | None:
-    """The canary to put beside the project's tests; None if there are none."""
+    """The canary to put beside the project's tests; None if there are none, or none can be written for the runner."""
+    if runner not in CHECKS:
+        return None
     names = [name for name in site.sources(*SUFFIXES) if _test.search(name) or _in_folder.search(name)]
     beside = min(names, key=lambda name: (not _test.search(name), name), default="")
     if not beside:

@@ -18,6 +18,10 @@ class ApprovalView(Shown, frozen=True, kw_only=True):
     run: str
     step: str
     workflow: str
+    name: str = ""
+    """The name of the run's definition."""
+    label: str = ""
+    """The input that tells the run from others of its workflow."""
     text: str
     digest: str
     goal: str = ""
@@ -48,9 +52,19 @@ class ApprovalView(Shown, frozen=True, kw_only=True):
     project: ProjectView | None = None
 
 
+class AnsweredView(EventView, frozen=True):
+    """An answer to an approval, and what was asked."""
+
+    text: str = ""
+    name: str = ""
+    """The name of the run's definition."""
+    label: str = ""
+    """The input that tells the run from others of its workflow."""
+
+
 class ApprovalPage(Shown, frozen=True):
     """Approvals that wait, and the latest that were answered."""
 
     approvals: tuple[ApprovalView, ...] = ()
-    answered: tuple[EventView, ...] = ()
+    answered: tuple[AnsweredView, ...] = ()
     cursor: str = ""

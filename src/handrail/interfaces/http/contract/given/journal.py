@@ -83,6 +83,9 @@ class StreamHead(Shown, frozen=True):
     stream: str
     n: int
     hash: str
+    name: str = ""
+    """Of a run: the name of its definition, and the input that tells it from others."""
+    label: str = ""
 
 
 class JournalProof(Shown, frozen=True):

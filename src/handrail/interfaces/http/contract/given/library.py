@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from handrail.domain.checks.finding import Finding
-from handrail.engine.reading.run_view import RunSummary
+from handrail.engine.reading.run_lines import RunLine
 from handrail.engine.reading.step_view import Shown
 from handrail.interfaces.http.contract.given.runs import Graph
 
@@ -127,7 +127,7 @@ class WorkflowView(Shown, frozen=True):
     graph: Graph | None = None
     findings: tuple[Finding, ...] = ()
     """What stands in the way of running it here."""
-    runs: tuple[RunSummary, ...] = ()
+    runs: tuple[RunLine, ...] = ()
     """The latest runs of it."""
     command: str = ""
     """How to start it on the command line."""

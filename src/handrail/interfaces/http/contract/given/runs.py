@@ -11,23 +11,24 @@ from handrail.domain.rehearsal.dry_run import Rehearsed
 from handrail.domain.run.legal_controls import Action
 from handrail.domain.run.status import RunStatus, StepStatus
 from handrail.engine.reading.check_view import JudgedOutput
-from handrail.engine.reading.run_view import ProjectView, RunSummary, Status
+from handrail.engine.reading.past_run import AsOf
+from handrail.engine.reading.run_lines import RunLine, WaitingLine
+from handrail.engine.reading.run_view import ProjectView, Status
 from handrail.engine.reading.step_view import Shown, StepView
+from handrail.engine.reading.story_view import WhyLine
 from handrail.engine.reading.time_view import TryView
 from handrail.interfaces.http.contract.given.journal import EventView
 
 
-class WaitingItem(Shown, frozen=True, kw_only=True):
+class WaitingItem(WaitingLine, frozen=True, kw_only=True):
     """Something that waits for a person or an agent."""
 
     run: str
     workflow: str
-    step: str
-    kind: str
-    text: str = ""
-    since: str = ""
-    expires: str = ""
-    by: tuple[str, ...] = ()
+    name: str = ""
+    """The name of its definition."""
+    label: str = ""
+    """The input that tells the run from others of its workflow."""
     goal: str = ""
     may_answer: bool
     """Whether it waits for the person who asks."""
@@ -39,21 +40,28 @@ class Home(Shown, frozen=True):
 
     waiting_for_me: tuple[WaitingItem, ...] = ()
     waiting_for_others: tuple[WaitingItem, ...] = ()
-    running: tuple[RunSummary, ...] = ()
-    failed: tuple[RunSummary, ...] = ()
+    open: tuple[RunLine, ...] = ()
+    """The newest runs that have not ended."""
+    running: tuple[RunLine, ...] = ()
+    """Those that move by themselves."""
+    failed: tuple[RunLine, ...] = ()
     """The latest that failed, or whose undo failed."""
-    ended: tuple[RunSummary, ...] = ()
+    ended: tuple[RunLine, ...] = ()
     """The latest that ended well or were undone."""
     counts: Mapping[str, int] = {}
     """Runs by status."""
+    today: Mapping[str, int] = {}
+    """Those that started in the last 24 hours."""
     attention: tuple[str, ...] = ()
     """What else needs a hand: servers that are not called, settings that are not trusted."""
+    elsewhere: int = 0
+    """How many things wait for me in other projects that are open in this server."""
 
 
 class RunPage(Shown, frozen=True):
     """A page of a list of runs, newest first."""
 
-    runs: tuple[RunSummary, ...] = ()
+    runs: tuple[RunLine, ...] = ()
     cursor: str = ""
     looked_at: int = 0
     """How many runs were looked at for this page."""
@@ -71,22 +79,42 @@ class RunView(Status, frozen=True, kw_only=True):
 
     name: str = ""
     """The name of its definition."""
+    label: str = ""
+    """The input that tells it from other runs of its workflow."""
     definition: str = ""
     """The content hash of its definition."""
     version: str = ""
     mode: str = ""
     starter: str = ""
     actions: tuple[LegalAction, ...] = ()
+    """What is legal now, and can be done here; of a run of a project that is not open here, nothing: the hint of its
+    `project` says what to do. Nothing either, if the run is shown as it was."""
     inputs: Mapping[str, Any] = {}
     vars: Mapping[str, Any] = {}
     n: int = 0
     """The number of its last event."""
+    why: tuple[WhyLine, ...] = ()
+    """Why it is where it is."""
+    waited_ms: int = 0
+    """How long it waited for people who then acted."""
+    as_of: AsOf | None = None
+    """The event that it is shown as of, if that is not the last."""
+
+
+class RunStep(StepView, frozen=True):
+    """One step of a run, with what its definition says of it."""
+
+    tool: str = ""
+    effect: Effect | None = None
+    """Of its calls so far, or as its author says."""
+    has_undo: bool = False
+    """Whether it says how to undo it."""
 
 
 class StepPage(Shown, frozen=True):
     """Steps of a run, in written order."""
 
-    steps: tuple[StepView, ...] = ()
+    steps: tuple[RunStep, ...] = ()
     total: int = 0
     counts: Mapping[str, int] = {}
     """All its steps by status."""
@@ -227,8 +255,8 @@ class StepComparison(Shown, frozen=True):
 class RunComparison(Shown, frozen=True):
     """Two runs side by side."""
 
-    a: RunSummary
-    b: RunSummary
+    a: RunLine
+    b: RunLine
     same_definition: bool = False
     inputs: tuple[ValueDifference, ...] = ()
     steps: tuple[StepComparison, ...] = ()

@@ -82,6 +82,10 @@ class ProjectEntry(Shown, frozen=True):
     name: str
     folder: str = ""
     is_here: bool = False
+    is_open: bool = False
+    """Whether this server has it open, so that it can be worked on here."""
+    command: str = ""
+    """What opens it here, if it is not."""
     exists: bool = False
     open: int = 0
     runs: int = 0
@@ -130,6 +134,8 @@ class AboutServer(Shown, frozen=True):
     """By which ways an answer to an approval counts here."""
     needs_passphrase: bool = False
     note: str = ""
+    restart: str = ""
+    """What to do, if the configuration has changed since it was read."""
 
 
 class WhoAsks(Shown, frozen=True):
@@ -138,6 +144,8 @@ class WhoAsks(Shown, frozen=True):
     person: str
     channel: str
     expires: str = ""
+    project: str = ""
+    """The id of the project that the session was opened for."""
 
 
 class Ticket(Shown, frozen=True):
@@ -145,6 +153,12 @@ class Ticket(Shown, frozen=True):
 
     url: str
     seconds: int
+    project: Project
+    """The project that it opens on."""
+    open: int
+    """How many projects are open in this server."""
+    changed: bool = False
+    """Whether the settings of the project have changed since the server read them: it uses what it read."""
 
 
 class Ended(Shown, frozen=True):

@@ -7,7 +7,36 @@ from enum import StrEnum
 from typing import Any
 
 from handrail.domain.definition.model import Effect
+from handrail.engine.reading.pin_changes import PinChange
 from handrail.engine.reading.step_view import Shown
+
+
+class LatencySlot(Shown, frozen=True):
+    """The calls in one slot of time; slots without calls are left out."""
+
+    start: str
+    calls: int
+    failed: int = 0
+    p50_ms: int | None = None
+    p95_ms: int | None = None
+
+
+class ToolFiguresView(Shown, frozen=True):
+    """The calls of a tool so far, or of all tools of a server."""
+
+    tool: str
+    calls: int = 0
+    failures: Mapping[str, int] = {}
+    """By category."""
+    retries: int = 0
+    p50_ms: int | None = None
+    p95_ms: int | None = None
+    p99_ms: int | None = None
+    max_ms: int | None = None
+    last: str = ""
+    is_undo: bool = False
+    slots: tuple[LatencySlot, ...] = ()
+    """The same over time, where a page draws it."""
 
 
 class ToolView(Shown, frozen=True):
@@ -23,21 +52,8 @@ class ToolView(Shown, frozen=True):
     idempotent: bool = False
     off: str = ""
     """Why every call of it is refused."""
-
-
-class ToolFiguresView(Shown, frozen=True):
-    """The calls of a tool so far."""
-
-    tool: str
-    calls: int = 0
-    failures: Mapping[str, int] = {}
-    retries: int = 0
-    p50_ms: int | None = None
-    p95_ms: int | None = None
-    p99_ms: int | None = None
-    max_ms: int | None = None
-    last: str = ""
-    is_undo: bool = False
+    figures: ToolFiguresView | None = None
+    """Its calls in the last 24 hours, if there were any."""
 
 
 class OutageView(Shown, frozen=True):
@@ -64,6 +80,8 @@ class ServerState(StrEnum):
     """It is not called for a while, because it failed."""
     HALF_OPEN = "half_open"
     """The next call tries it again."""
+    CHANGED = "changed"
+    """It is called, but describes a tool otherwise than when a plan was saved or a run started."""
     UNTRUSTED = "untrusted"
     """It is the project's own, and is not trusted."""
 
@@ -78,12 +96,16 @@ class ServerView(Shown, frozen=True):
     """Why it is not called."""
     until: str = ""
     failures: int = 0
+    whole: ToolFiguresView | None = None
+    """All its calls together."""
     figures: tuple[ToolFiguresView, ...] = ()
     outages: tuple[OutageView, ...] = ()
+    changed: tuple[PinChange, ...] = ()
+    """The tools that it describes otherwise than when plans were saved or runs started."""
 
 
 class ToolPage(Shown, frozen=True):
-    """Servers first, those in trouble before the others; then tools."""
+    """Servers first, those in trouble before the others; then tools, each with its figures."""
 
     servers: tuple[ServerView, ...] = ()
     tools: tuple[ToolView, ...] = ()

@@ -109,6 +109,9 @@ class ControlArguments(ToolArguments, frozen=True):
     by: Annotated[Name, Meta(description="who asked for it")] = ""
     output: Annotated[Any, Meta(description="with accept; with approve: the answer asked for")] = UNSET
     dry_run: bool = False
+    card: Annotated[
+        Name, Meta(description="only from the page that shows the question", extra_json_schema={"x-app": True})
+    ] = ""
 
 
 class RecordCompensationArguments(ToolArguments, frozen=True):

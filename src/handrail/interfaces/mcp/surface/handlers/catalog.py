@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from handrail.interfaces.mcp.surface.handlers import arguments as args
-from handrail.interfaces.mcp.surface.handlers.schema import input_schema
+from handrail.interfaces.mcp.surface.handlers.schema import app_schema, input_schema
 from handrail.interfaces.mcp.surface.offer import Hints, ToolOffer, Toolset
+from handrail.interfaces.mcp.surface.views.app_page import APPROVAL_PAGE, RUN_PAGE
 
 READS: Final = Hints(read_only=True)
 ADDS: Final = Hints()
@@ -34,6 +35,7 @@ _STATUS: Final = {
     "waiting_for": LIST,
     "failure": OBJECT,
     "receipt": TEXT,
+    "console": TEXT,
 }
 _PLAN: Final = _answer("plan", "version", "hash", plan=TEXT, version=NUMBER, hash=TEXT, waves=LIST, receipt=TEXT)
 _RECEIPT: Final = _answer("run", "receipt", run=TEXT, receipt=TEXT, status=TEXT)
@@ -66,7 +68,16 @@ _GUIDE: Final = (
             "Without arguments: the open runs. Tool steps between yours are run for you."
         ),
         args.WorkflowNextArguments,
-        _answer(run=TEXT, status=TEXT, progress=OBJECT, step=OBJECT, accepted=FLAG, findings=LIST, ready=LIST),
+        _answer(
+            run=TEXT,
+            status=TEXT,
+            progress=OBJECT,
+            step=OBJECT,
+            accepted=FLAG,
+            findings=LIST,
+            ready=LIST,
+            console=TEXT,
+        ),
         ADDS,
     ),
     (
@@ -178,8 +189,25 @@ _JOURNAL: Final = (
 ARGUMENTS: Final[Mapping[str, type[args.ToolArguments]]] = {row[0]: row[2] for row in (*_GUIDE, *_RUN, *_JOURNAL)}
 """The arguments of each tool, by tool name."""
 
+APPS: Final[Mapping[str, str]] = {
+    "workflow_next": RUN_PAGE,
+    "execute_plan": RUN_PAGE,
+    "status": RUN_PAGE,
+    "control": APPROVAL_PAGE,
+}
+"""The page that shows the answers of a tool, in clients that show pages."""
+
 TOOLS: Final[Sequence[ToolOffer]] = tuple(
-    ToolOffer(name=name, description=text, input=input_schema(kind), output=answer, hints=hints, toolset=toolset)
+    ToolOffer(
+        name=name,
+        description=text,
+        input=input_schema(kind),
+        output=answer,
+        hints=hints,
+        toolset=toolset,
+        app=APPS.get(name, ""),
+        app_input=app_schema(kind) if name in APPS else None,
+    )
     for toolset, rows in ((Toolset.GUIDE, _GUIDE), (Toolset.RUN, _RUN), (Toolset.JOURNAL, _JOURNAL))
     for name, text, kind, answer, hints in rows
 )

@@ -145,7 +145,7 @@ async def _start(lazy: LazyProgram, caller: Caller, given: args.WorkflowNextArgu
     program = await lazy.open()
     definitions = program.definitions
     definition, _ = await definitions.chosen(workflow=given.workflow)
-    inputs = definitions.inputs(definition, given.inputs)
+    inputs = definitions.inputs(definition, given.inputs, given.goal)
     run = await program.worker.start(definition, inputs, actor=actor, ask=StartRun(goal=given.goal, vars=given.vars))
     seen = await _next(program, caller, run.id, given.agent, actor)
     return _guide_reply(lazy, program, seen, ReplyContext(is_first=True))
@@ -181,7 +181,8 @@ async def _submit(lazy: LazyProgram, caller: Caller, given: args.WorkflowNextArg
         seen = await program.guide.look(given.run, agent=given.agent)
     else:
         seen = await _next(program, caller, given.run, given.agent, actor)
-    return _guide_reply(lazy, program, seen, ReplyContext(verdict=verdict, submitted=given.step))
+    about = ReplyContext(verdict=verdict, submitted=given.step, outcome=submission.outcome)
+    return _guide_reply(lazy, program, seen, about)
 
 
 async def _with_progress(caller: Caller, work: Coroutine[Any, Any, Verdict], messages: Sequence[str]) -> Verdict:
@@ -222,8 +223,8 @@ async def _next(program: Assembly, caller: Caller, run: str, agent: str, actor: 
         await caller.progress(done, total)
 
     seen = await program.guide.look(run, agent=agent, within_s=WAIT_S, report=report)
-    # Claims are by name: agents that don't name themselves can't be distinguished.
-    return await program.guide.take(seen, agent, actor=actor) if agent else seen
+    # Recorded before the agent can read it. Claims are by name: agents without one can't be distinguished.
+    return await program.guide.take(seen, agent, actor=actor)
 
 
 def _guide_reply(lazy: LazyProgram, program: Assembly, seen: RunForAgent, about: ReplyContext) -> ToolReply:
@@ -237,7 +238,7 @@ def _guide_reply(lazy: LazyProgram, program: Assembly, seen: RunForAgent, about:
     only_offered(data, lazy.offered)
     if answer.findings:
         data["findings"] = [finding_data(finding) for finding in answer.findings]
-    return reply(data, "\n".join(_words(data)))
+    return reply(data, "\n".join(_words(data, about)))
 
 
 def _own_options(seen: RunForAgent, step: str) -> list[dict[str, Any]]:
@@ -253,14 +254,21 @@ def _own_options(seen: RunForAgent, step: str) -> list[dict[str, Any]]:
     ]
 
 
-def _words(data: Mapping[str, Any]) -> list[str]:
+_RULE_WORDS: Final = {
+    "preconditions": "precondition, check it before the first step",
+    "clarify": "clarify, ask the user before the first step unless you know the answer",
+    "guidance": "guidance",
+}
+
+
+def _words(data: Mapping[str, Any], about: ReplyContext) -> list[str]:
     lines = [head_words(data)]
     if "accepted" in data:
-        word = "accepted" if data["accepted"] else f"NOT accepted (try {data.get('tries', 0)})"
+        word = about.accepted_words if data["accepted"] else f"NOT accepted ({_try_words(data)})"
         lines[0] += f" · {word}{', as before' if data.get('repeated') else ''}"
     lines += map(finding_words, data.get("findings", ()))
-    for key in ("preconditions", "clarify", "guidance"):
-        lines += [f"{key}: {text}" for text in data.get(key, ())]
+    for key, words in _RULE_WORDS.items():
+        lines += [f"{words}: {text}" for text in data.get(key, ())]
     if "recap" in data:
         lines += _recap_words(data["recap"])
     step = data.get("step")
@@ -273,6 +281,12 @@ def _words(data: Mapping[str, Any]) -> list[str]:
     if data.get("outputs"):
         lines.append(f"outputs: {compact(data['outputs'])}")
     return lines
+
+
+def _try_words(data: Mapping[str, Any]) -> str:
+    if data.get("unchecked"):
+        return "a check could not be applied: no try"
+    return f"try {data['tries']}" if data.get("tries") else "not confirmed yet: no try"
 
 
 def _recap_words(recap: Mapping[str, Any]) -> list[str]:

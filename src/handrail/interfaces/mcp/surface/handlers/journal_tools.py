@@ -21,7 +21,7 @@ from handrail.domain.run.decide import comes_late
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import STEP_SATISFIED
 from handrail.domain.run.step_path import locate
-from handrail.engine.journal import FAR_BEHIND
+from handrail.engine.journal import FAR_FUTURE
 from handrail.engine.reading.ledger import Query
 from handrail.engine.reading.run_view import shown_status
 from handrail.engine.reading.step_view import recorded_text
@@ -152,7 +152,7 @@ async def query_ledger(lazy: LazyProgram, _caller: Caller, given: args.QueryLedg
         actor=given.actor,
         text=given.text,
         since=_instant(given.since, "since", 0),
-        until=_instant(given.until, "until", FAR_BEHIND),
+        until=_instant(given.until, "until", FAR_FUTURE),
         limit=given.limit,
         after=place_of(place),
         project=program.writer.dispatch.project,

@@ -18,13 +18,14 @@ from handrail.domain.definition.duration import duration_ms
 from handrail.domain.definition.graph import waves
 from handrail.domain.definition.model import Category, Definition
 from handrail.domain.definition.tool_pin import NO_CARDS, Card
-from handrail.domain.definition.work_items import tools_named
-from handrail.domain.errors import Conflict, Forbidden, Limited
+from handrail.domain.definition.work_items import tools_in, tools_named
+from handrail.domain.errors import Conflict, Forbidden, Invalid, Limited
 from handrail.domain.journal.event import ActionKind, ActionRecorded, How, Outcome, StepCompensated
 from handrail.domain.json import digest
 from handrail.domain.plan import Plan
 from handrail.domain.policy.actor import name_of
 from handrail.domain.preview.control_preview import ControlAsked
+from handrail.domain.preview.values import EffectLeft, Lasting
 from handrail.domain.rehearsal.dry_run import rehearse
 from handrail.domain.run.command import FailUndo, RecordAction, StartRun
 from handrail.domain.run.legal_controls import Action
@@ -32,18 +33,19 @@ from handrail.domain.run.state import Run
 from handrail.domain.run.status import StepStatus
 from handrail.domain.run.step_path import locate
 from handrail.domain.secrets.redaction import redact_inputs
-from handrail.engine.reading.run_view import Detail, Status, question_view
+from handrail.engine.reading.run_view import Detail, Status
 from handrail.engine.running.answers import ANSWERS, AnswerGiven
 from handrail.engine.running.control import fork_key
 from handrail.interfaces.mcp.surface.answering import compact, only_offered, reply, status_data, status_words
-from handrail.interfaces.mcp.surface.approval import approval_answer, approval_question
+from handrail.interfaces.mcp.surface.approval import approval_answer, approval_question, too_long_to_ask
 from handrail.interfaces.mcp.surface.caller import Caller, Response, TaskView, ToolReply
 from handrail.interfaces.mcp.surface.handlers import arguments as args
 from handrail.interfaces.mcp.surface.lazy_program import LazyProgram
-from handrail.interfaces.mcp.surface.refusal import finding_data
+from handrail.interfaces.mcp.surface.refusal import finding_data, finding_words
 from handrail.interfaces.mcp.surface.runs.repetition import OF_UNDO, was_granted, was_recorded
 from handrail.interfaces.mcp.surface.runs.run_list import open_runs
 from handrail.interfaces.mcp.surface.runs.run_tasks import task_of
+from handrail.interfaces.mcp.surface.views.cards import answered_on_page, app_channel
 from handrail.library.loading import Loaded, valid
 from handrail.settings import local_person
 
@@ -79,7 +81,8 @@ def _plan_reply(plan: Plan, definition: Definition, loaded: Loaded, *, is_repeat
     if is_repeated:
         data["repeated"] = True
     order = " -> ".join("+".join(wave) for wave in data["waves"])
-    return reply(data, f"plan {plan.id} version {newest.number}: {compact(order)}\nreceipt {plan.receipt}")
+    lines = [f"plan {plan.id} version {newest.number}: {compact(order)}", *map(finding_words, data["findings"])]
+    return reply(data, "\n".join([*lines, f"receipt {plan.receipt}"]))
 
 
 async def execute_plan(lazy: LazyProgram, caller: Caller, given: args.ExecutePlanArguments) -> ToolReply | TaskView:
@@ -101,9 +104,11 @@ async def execute_plan(lazy: LazyProgram, caller: Caller, given: args.ExecutePla
     known = await program.writer.dispatch.started_under_key(ask)
     run = known or await program.worker.start(definition, inputs, actor=caller.actor, ask=ask)
     if wait_ms and caller.wants_tasks:
-        return await task_of(program, run.id, caller)
+        return await task_of(lazy, run.id, caller)
     await _wait_until_settled(program, caller, run.id, wait_ms / 1_000)
-    more = {"repeated": True} if known else {}
+    more: dict[str, Any] = {"repeated": True} if known else {}
+    if off := program.toolbox.known(tools_in(definition)).off:
+        more["warnings"] = list(off.values())
     return status_reply(await program.run_reader.status(run.id), **more)
 
 
@@ -148,12 +153,9 @@ async def control(lazy: LazyProgram, caller: Caller, given: args.ControlArgument
     await program.writer.dispatch.own(given.run)  # first: the user must not be asked about another project's run
     if given.dry_run:
         return await _previewed(program, caller, given)
-    reason = f"{given.reason} (for {given.by})" if given.by else given.reason
-    actor = caller.actor
-    action = given.action
-    via = AnswerGiven(channel=f"agent:{name_of(actor)}", behalf=local_person())
-    if action in ANSWERS and caller.can_ask and not lazy.settings.choices.agents_may_approve:
-        action, reason, actor, via = await _ask_user(program, caller, given)
+    if given.card and await _was_answered(program, given):
+        return status_reply(await program.run_reader.status(given.run), repeated=True)
+    action, reason, actor, via = await _chosen(lazy, program, caller, given)
     output = None if given.output is UNSET else given.output
     before = await program.writer.dispatch.current(given.run)
     if action is Action.FORK:
@@ -178,9 +180,13 @@ async def _previewed(program: Assembly, caller: Caller, given: args.ControlArgum
     asked = ControlAsked(action=given.action, actor=caller.actor, step=given.step, channel=channel)
     seen = await program.previews.of(given.run, asked)
     calls = [f"{'undo' if one.is_undo else 'then'} {one.step}: {one.tool or one.by.value}" for one in seen.calls]
-    lines = [seen.means or seen.message, seen.why, *calls, *(f"stays: {one.step}" for one in seen.stays), *seen.notes]
+    lines = [seen.means or seen.message, seen.why, *calls, *map(_left_words, seen.stays), *seen.notes]
     data = {**msgspec.to_builtins(seen), "status": "dry_run"}
     return reply(data, "\n".join(compact(line) for line in lines if line))
+
+
+def _left_words(one: EffectLeft) -> str:
+    return f"{'unknown whether it had an effect' if one.why is Lasting.UNKNOWN else 'stays'}: {one.step}"
 
 
 async def _was_done_before(
@@ -193,6 +199,40 @@ async def _was_done_before(
         return True
     is_asked = action in ANSWERS and caller.can_ask
     return is_asked and await was_granted(program, run, action, actor=local_person(), reason=None, step=step)
+
+
+async def _chosen(
+    lazy: LazyProgram, program: Assembly, caller: Caller, given: args.ControlArguments
+) -> tuple[Action, str, str, AnswerGiven]:
+    """What was chosen, why, by whose decision, and how that came here."""
+    reason = f"{given.reason} (for {given.by})" if given.by else given.reason
+    if given.card:
+        return given.action, reason, local_person(), await _on_page(lazy, program, caller, given)
+    if given.action in ANSWERS and caller.can_ask and not lazy.settings.choices.agents_may_approve:
+        return await _ask_user(program, caller, given)
+    via = AnswerGiven(channel=f"agent:{name_of(caller.actor)}", behalf=local_person())
+    return given.action, reason, caller.actor, via
+
+
+async def _on_page(lazy: LazyProgram, program: Assembly, caller: Caller, given: args.ControlArguments) -> AnswerGiven:
+    """How an answer came that somebody gave on the page in the client's window."""
+    if given.action not in ANSWERS:
+        raise Invalid("`card` is only for answers to approvals", hint="leave it out")
+    run = await program.writer.dispatch.current(given.run)
+    step = given.step or _asked_step(run)
+    # First whether the channel counts at all: an agent learns nothing from trying seals.
+    program.control.answers.require_answerable(run, step, actor=local_person(), given=app_channel(caller))
+    return answered_on_page(lazy, run, step, given.card, caller)
+
+
+async def _was_answered(program: Assembly, given: args.ControlArguments) -> bool:
+    """Whether the same answer was just given on the page: its first click, seen again."""
+    run = await program.writer.dispatch.current(given.run)
+    is_open = run.step(given.step).status is StepStatus.WAITING
+    reason = given.reason
+    return not is_open and await was_granted(
+        program, given.run, given.action, actor=local_person(), reason=reason, step=given.step
+    )
 
 
 async def _ask_user(
@@ -209,11 +249,14 @@ async def _ask_user(
     # The user is not asked for an answer that would not count.
     program.control.answers.require_answerable(run, step, actor=person, given=via)
     content = None if given.output is UNSET else given.output
-    question = approval_question(run.id, question_view(step, state), content=content)
+    by_hand = f"`handrail approve {run.id} {quote(step)}`"
+    asked = await program.approvals.one(run.id, step, actor=person, channel=via.channel)
+    question = approval_question(asked, content=content)
+    if question is None:
+        raise too_long_to_ask(run.id, by_hand)
     # The answer is bound to what was shown: if the approval or the content has changed, it doesn't count.
     answer = await caller.ask("approval", question, about=digest([state.digest, state.started, content]))
     if answer.response is Response.CANCEL:
-        by_hand = f"`handrail approve {run.id} {quote(step)}`"
         raise Forbidden("the user did not answer", hint=f"ask them again later, or have them run {by_hand}")
     action, reason = approval_answer(answer, otherwise=f"asked through the client: {given.reason}")
     return action, reason, person, replace(via, digest=state.digest)

@@ -15,6 +15,8 @@ from handrail.interfaces.mcp.surface.handlers.arguments import ToolArguments
 NOISE: Final = frozenset({"title", "$defs"})
 BOUNDS: Final = frozenset({"maxLength", "minLength", "maxItems"})
 """Limits that normal calls never reach: enforced, but not shown to models."""
+OF_APP: Final = "x-app"
+"""Marks an argument that only a page in the client's window sends: models don't see it."""
 EMPTY: Final[tuple[Any, ...]] = ("", [], (), {}, False, None)
 
 
@@ -22,7 +24,15 @@ EMPTY: Final[tuple[Any, ...]] = ("", [], (), {}, False, None)
 def input_schema(kind: type[ToolArguments]) -> Mapping[str, Any]:
     """The short schema that models see."""
     shortened: Mapping[str, Any] = _short(strict_schema(kind))
-    return shortened
+    own = {name: part for name, part in shortened["properties"].items() if OF_APP not in part}
+    return {**shortened, "properties": own}
+
+
+@lru_cache(64)
+def app_schema(kind: type[ToolArguments]) -> Mapping[str, Any] | None:
+    """The same with what a page sends; None if it sends nothing more."""
+    shortened: Mapping[str, Any] = _short(strict_schema(kind))
+    return shortened if shortened["properties"].keys() != input_schema(kind)["properties"].keys() else None
 
 
 @lru_cache(64)

@@ -12,7 +12,7 @@ from typing import Final
 
 from handrail.domain.errors import HandrailError
 from handrail.domain.journal.event import RUN_PREFIX
-from handrail.engine.journal import FAR_BEHIND
+from handrail.domain.journal.mark import Mark
 from handrail.interfaces.mcp.surface.lazy_program import LazyProgram
 from handrail.interfaces.mcp.surface.resources import RUNS
 from handrail.interfaces.mcp.surface.surface_protocol import SurfaceChange
@@ -55,16 +55,20 @@ class RunFeed:
 
     async def _poll(self) -> None:
         library = self.lazy.library
-        stamp, seen = library.fingerprint(), FAR_BEHIND
+        stamp = library.fingerprint()
+        seen: Mark | None = None
         while True:
             try:
                 program = await self.lazy.open()
                 # In the loop, because the program may not be open yet.
                 if self._on_write not in program.writer.dispatch.watchers:
                     program.writer.dispatch.watchers.append(self._on_write)
-                last, heads = await program.writer.reader.store.heads(after=seen)
-                seen = last
-                self._notify_runs([head.stream for head in heads])
+                store = program.writer.reader.store
+                if seen is None or not seen.lanes:  # of an empty mark everything would be news
+                    seen = await store.end()
+                else:
+                    seen, heads = await store.heads(after=seen)
+                    self._notify_runs([head.stream for head in heads])
             except HandrailError as error:
                 log.debug("can't look for changes: %s", error)  # tried again at the next poll
             if (now := library.fingerprint()) != stamp:

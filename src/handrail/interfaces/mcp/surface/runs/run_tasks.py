@@ -11,6 +11,7 @@ from typing import Final
 from handrail.assembly.opening import Assembly, carrying_key
 from handrail.domain.errors import Conflict, Forbidden, NotFound
 from handrail.domain.instant import instant_text
+from handrail.domain.plural import counted_steps
 from handrail.domain.policy.actor import name_of
 from handrail.domain.run.legal_controls import Action
 from handrail.domain.run.status import RUN_IN_PROGRESS, RunStatus
@@ -27,29 +28,33 @@ from handrail.interfaces.mcp.surface.caller import (
     UserQuestion,
     unknown,
 )
+from handrail.interfaces.mcp.surface.clean_answers import clean_task
 from handrail.interfaces.mcp.surface.lazy_program import LazyProgram
+from handrail.interfaces.mcp.surface.views.console_link import with_console
 from handrail.settings import local_person
 
 POLL_MS: Final = 1_000
 SEAL_MARK: Final = "#"
 
 
-async def task_of(program: Assembly, run_id: str, caller: Caller) -> TaskView:
+async def task_of(lazy: LazyProgram, run_id: str, caller: Caller) -> TaskView:
     """A run as a task; its questions are only for a client that can ask its user."""
+    program = await lazy.open()
     run = await program.writer.dispatch.current(run_id)
     seen = await program.run_reader.status(run_id)
-    questions = _questions(program, seen) if caller.can_ask else {}
+    questions = await _questions(program, seen) if caller.can_ask else {}
     status = _status(seen, has_questions=bool(questions))
-    is_complete = status is TaskStatus.COMPLETED
+    is_complete, done = status is TaskStatus.COMPLETED, seen.progress
     data = status_data(seen)
+    answer = with_console(reply(data, status_words(data)), await lazy.console.of(run_id)) if is_complete else None
     return TaskView(
         id=run_id,
         status=status,
         created=instant_text(run.started),
         updated=instant_text(run.updated),
         poll_ms=POLL_MS,
-        message=f"{seen.status.value}, {seen.progress.done} of {seen.progress.total} steps",
-        reply=reply(data, status_words(data)) if is_complete else None,
+        message=f"{seen.status.value}, {counted_steps(done.done, done.total, done.skipped)}",
+        reply=answer,
         questions=questions,
     )
 
@@ -63,11 +68,19 @@ def _status(seen: Status, *, has_questions: bool) -> TaskStatus:
     return TaskStatus.WORKING if seen.status in RUN_IN_PROGRESS else TaskStatus.COMPLETED
 
 
-def _questions(program: Assembly, seen: Status) -> Mapping[str, UserQuestion]:
+async def _questions(program: Assembly, seen: Status) -> Mapping[str, UserQuestion]:
     """The questions, by a key that is bound to what each shows: an answer under another key does not count."""
     if seen.status is not RunStatus.WAITING or any(one.kind is not WaitingKind.APPROVAL for one in seen.waiting_for):
         return {}
-    return {key: approval_question(seen.run, one) for key, one in _sealed(program, seen).items()}
+    found = {key: await _question(program, seen.run, one.step) for key, one in _sealed(program, seen).items()}
+    return {key: question for key, question in found.items() if question is not None}
+
+
+async def _question(program: Assembly, run_id: str, step: str) -> UserQuestion | None:
+    try:
+        return approval_question(await program.approvals.one(run_id, step, actor=local_person()))
+    except NotFound:  # answered meanwhile
+        return None
 
 
 def _sealed(program: Assembly, seen: Status) -> dict[str, WaitingFor]:
@@ -88,7 +101,7 @@ class RunTasks:
         program = await self.lazy.open()
         try:
             await program.writer.dispatch.own(task)  # a task may ask the user: not for another project
-            return await task_of(program, task, caller)
+            return clean_task(await task_of(self.lazy, task, caller), self.lazy.secrets().scrubber())
         except NotFound:
             unknown("task", task)
 

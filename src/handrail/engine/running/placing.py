@@ -1,0 +1,91 @@
+"""Placing: asks the host for nodes, at once for what has just changed, and by the sweep for what it has lost.
+
+Async. A host that is slow or down never holds up who asks: the run is in the journal, and is asked for again."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+from handrail.domain.errors import HandrailError
+from handrail.domain.run.state import Run
+from handrail.engine.dispatch import Dispatch
+from handrail.engine.running.host import Conduct, Host, Wake
+from handrail.engine.running.lease import LeaseHolder
+from handrail.engine.running.sweep import Sweep
+
+WAKES_MAX: Final = 1_000
+"""How many wakes may be on their way to the host at once; the sweep finds the others."""
+SWEPT_MAX: Final = 5_000
+"""How many runs without a node one sweep looks at, the oldest first: behind a long queue nothing is gained by more."""
+RETRY_S: Final = 1.0
+
+log = logging.getLogger(__name__)
+
+
+class Placing:
+    """What a worker asks of its host, and what it conducts for it."""
+
+    def __init__(self, host: Host, dispatch: Dispatch, conduct: Conduct) -> None:
+        self.host = host
+        self.dispatch = dispatch
+        self.conduct = conduct
+        self._sweep = Sweep()
+        self._asking: set[asyncio.Task[None]] = set()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._is_closing = False
+
+    def open(self) -> None:
+        """Take what the host places here."""
+        self._tasks.append(asyncio.get_running_loop().create_task(self._serve()))
+
+    async def close(self) -> None:
+        """Take nothing more; ends when everything that was placed here has ended."""
+        self._is_closing = True
+        await asyncio.gather(*self._asking, return_exceptions=True)
+        await self.host.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _serve(self) -> None:
+        """Serve until this is closed; while the host is down, try again from time to time."""
+        while not self._is_closing:
+            try:
+                await self.host.serve(self.conduct)
+            except HandrailError as error:
+                log.warning("nothing is placed on this node now: %s", error)
+            except Exception:  # whatever the host's library raises, the node goes on
+                log.exception("nothing is placed on this node now")
+            await asyncio.sleep(RETRY_S)
+
+    def ask(self, run: Run, *, again: int = 0) -> None:
+        """Ask for a node for this run, beside what else is done."""
+        if len(self._asking) < WAKES_MAX:
+            task = asyncio.get_running_loop().create_task(self._ask(run, again))
+            self._asking.add(task)
+            task.add_done_callback(self._asking.discard)
+
+    async def sweep(self, free: Sequence[LeaseHolder]) -> None:
+        """Ask again for those of the runs without a node that have had none for a while."""
+        for one, again in self._sweep.overdue(free, now_s=asyncio.get_running_loop().time()):
+            self.ask(await self.dispatch.current(one.run), again=again)
+
+    async def _ask(self, run: Run, again: int) -> None:
+        wake = Wake(
+            run=run.id,
+            n=run.n,
+            project=run.project,
+            workflow=run.workflow,
+            status=run.status.value,
+            priority=run.priority,
+            again=again,
+        )
+        try:
+            await self.host.wake(wake)
+        except HandrailError as error:
+            log.warning("run %s waits until it can be placed: %s", run.id, error)
+        except Exception:  # whatever the host's library raises, the sweep asks again
+            log.exception("run %s can't be placed now", run.id)

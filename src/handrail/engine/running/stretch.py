@@ -1,0 +1,98 @@
+"""A stretch of work for a host: take the run, let the worker execute it until it rests, release it, say why.
+
+Async. The worker (worker.py) executes; this only waits for it. That a host has placed a run here is not enough to
+take it from another node: that one must have released it, be gone, or be silent for the length of a lease."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Container
+from typing import Final, Protocol
+
+from handrail.domain.errors import Unavailable
+from handrail.engine.running.host import Reason, Rest
+from handrail.engine.running.lease import Lease, LeaseHolder, Leases
+from handrail.engine.running.resting import Resting
+
+LOOK_S: Final = 0.05
+"""How often a run that another node holds is looked at."""
+PLACED_AGAIN: Final = (Reason.OTHERS, Reason.TIMER)
+"""Reasons to rest that may no longer be true when the run is released: something may have happened to it."""
+
+
+class Executor(Protocol):
+    """What is needed of a worker."""
+
+    is_closing: bool
+    resting: Resting
+
+    @property
+    def conductors(self) -> Container[str]:
+        """The runs that it executes."""
+        ...
+
+    async def take(self, run_id: str) -> bool:
+        """Execute a run unless another worker does; whether this one does, or has done all there was to do."""
+        ...
+
+
+class Stretches:
+    """Conducts runs that a host has placed on this node."""
+
+    def __init__(self, worker: Executor, store: Leases, *, owner: str, project: str) -> None:
+        self.worker = worker
+        self.store = store
+        self.owner = owner
+        self.project = project
+
+    async def conduct(self, run_id: str) -> Rest:
+        """Execute a run until it rests; it is released when this returns."""
+        while True:
+            rest = await self._conducted(run_id)
+            if rest.why not in PLACED_AGAIN:
+                return rest
+            held = await self._holder(run_id)
+            if held is None:
+                return Rest(run=run_id, why=Reason.ENDED, n=rest.n)
+            # A process that wrote since may have found it held here, and relied on that.
+            if held.owner or held.n == rest.n:
+                return rest
+
+    async def _conducted(self, run_id: str) -> Rest:
+        rested = self.worker.resting.waiter(run_id)
+        try:
+            if (refused := await self._take(run_id)) is not None:
+                return refused
+            if not rested.done() and run_id not in self.worker.conductors:
+                await self._give_back(run_id)
+                raise Unavailable(f"run {run_id} can't be executed here", hint="the log of this node says why")
+            rest = await rested
+            await self.worker.resting.release()
+            return rest
+        finally:
+            self.worker.resting.dismiss(run_id, rested)
+
+    async def _take(self, run_id: str) -> Rest | None:
+        """Take the run; or say why not: it has ended, or another node that has just shown its life has it."""
+        seen: LeaseHolder | None = None
+        while True:
+            if self.worker.is_closing:
+                return Rest(run=run_id, why=Reason.HANDED_OVER)
+            if await self.worker.take(run_id):
+                return None
+            holder = await self._holder(run_id)
+            if holder is None:
+                return Rest(run=run_id, why=Reason.ENDED)
+            if seen is not None and seen.owner and seen.owner == holder.owner and seen.beat != holder.beat:
+                return Rest(run=run_id, why=Reason.HELD, n=holder.n)
+            if seen is None or seen.owner != holder.owner:
+                seen = holder
+            await asyncio.sleep(LOOK_S)
+
+    async def _holder(self, run_id: str) -> LeaseHolder | None:
+        return await self.store.lease_holder(run_id, project=self.project)
+
+    async def _give_back(self, run_id: str) -> None:
+        holder = await self._holder(run_id)
+        if holder is not None and holder.owner == self.owner:
+            await self.store.release([Lease(run_id, holder.owner, holder.epoch)])

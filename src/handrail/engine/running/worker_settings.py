@@ -1,0 +1,41 @@
+"""The settings of a worker. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from handrail.domain.scheduling.step_start import InputCheck
+from handrail.engine.fleet.limits import FleetLimits
+from handrail.engine.fleet.node import LocalNode
+from handrail.engine.passed_in import Clock
+from handrail.engine.running.attempt import ResultJudge, SchemaCheck
+from handrail.engine.running.throttle import CALLS_MAX
+
+LEASE_S_DEFAULT: Final = 10.0
+
+
+@dataclass(frozen=True)
+class WorkerSettings:
+    """The settings of a worker: its name, clock, checks, length of a lease, and number of parallel calls."""
+
+    owner: str
+    actor: str
+    clock: Clock
+    check: InputCheck
+    fits: SchemaCheck
+    judge: ResultJudge | None = None
+    lease_s: float = LEASE_S_DEFAULT
+    calls_max: int = CALLS_MAX
+    node: LocalNode | None = None
+    """Whose slots it shares; None: it takes what there is."""
+    labels: frozenset[str] = frozenset()
+    """What this machine has."""
+    runs_on: frozenset[str] = frozenset()
+    """What a node must have to execute runs of this project."""
+    is_shared: bool = False
+    """Whether other machines work on the same store."""
+    limits: FleetLimits | None = None
+    """Counts calls with those of all other nodes, on a shared store."""
+    picks_up: bool = True
+    """Whether it also takes over runs that it was not asked to execute."""

@@ -1,0 +1,1 @@
+"""The PostgreSQL store: the journal of many machines, in lanes."""

@@ -1,0 +1,218 @@
+"""Connections to PostgreSQL: opened, checked, lent and given back.
+
+A pooler in transaction mode may stand in between: then there is no session. Nothing is prepared, each question is a
+transaction, and there is no listening. It is recognised by the server process: it is not the one that greeted."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final, Protocol
+
+import asyncpg
+
+from handrail.domain.errors import HandrailError, Invalid, Unavailable
+from handrail.storage.admission import closed
+from handrail.storage.postgres import queries
+from handrail.storage.postgres.address import Address
+from handrail.storage.postgres.faults import BELOW, is_lost, store_error
+
+READERS_MAX: Final = 4
+STATEMENTS_KEPT: Final = 100
+COMMAND_S: Final = 120.0
+SERVER_NEEDED: Final = 140_000
+RETRY_S: Final = 0.05
+RETRY_S_MAX: Final = 1.0
+
+
+log = logging.getLogger(__name__)
+
+
+class Connection(Protocol):
+    """What is used of a connection of asyncpg, which has no types."""
+
+    async def fetch(self, query: str, *values: Any) -> list[Any]:
+        """The rows that a query finds."""
+        ...
+
+    async def fetchrow(self, query: str, *values: Any) -> Any:
+        """The first of them."""
+        ...
+
+    async def fetchval(self, query: str, *values: Any) -> Any:
+        """Its first column."""
+        ...
+
+    async def execute(self, query: str, *values: Any) -> str:
+        """Do something; without values, it may be several statements."""
+        ...
+
+    async def add_listener(self, channel: str, callback: Callable[..., None]) -> None:
+        """Call something at every notification."""
+        ...
+
+    def transaction(self, *, isolation: str | None = None, readonly: bool = False) -> AbstractAsyncContextManager[Any]:
+        """A transaction, from here to the end of the block."""
+        ...
+
+    def get_server_pid(self) -> int:
+        """The process that greeted."""
+        ...
+
+    def is_closed(self) -> bool:
+        """Whether it is of no more use."""
+        ...
+
+    async def close(self, *, timeout: float | None = None) -> None:  # noqa: ASYNC109 (asyncpg's own)
+        """Say good-bye."""
+        ...
+
+    def terminate(self) -> None:
+        """Leave without a word."""
+        ...
+
+
+class Connections:
+    """The connections of one open store."""
+
+    def __init__(self, address: Address, *, wait_s: float) -> None:
+        self.name = address.name
+        self.is_pooled = False
+        self._address = address
+        self._wait_s = wait_s
+        self._idle: list[Connection] = []
+        self._lent = asyncio.Semaphore(READERS_MAX)
+        self._is_closed = False
+
+    async def check(self) -> None:
+        """Refuse a server that can't keep what handrail promises."""
+        try:
+            async with self.reading() as connection:
+                async with connection.transaction():
+                    process, version, commit, encoding, is_copy = await connection.fetchrow(queries.SERVER)
+                self.is_pooled = process != connection.get_server_pid()
+                if self.is_pooled:
+                    connection.terminate()  # it would prepare statements
+        except BELOW as error:
+            raise store_error(error, self.name) from error
+        _require(self.name, version=int(version), commit=commit, encoding=encoding)
+        if is_copy:
+            raise Unavailable(f"{self.name} is a read-only copy", hint="name the primary server in HANDRAIL_STORE")
+
+    async def connect(self) -> Connection:
+        """A new connection; tried again for a while if the server can't be reached."""
+        deadline = asyncio.get_running_loop().time() + self._wait_s
+        wait_s = RETRY_S
+        while True:
+            try:
+                return await self._connected()
+            except BELOW as error:
+                known = store_error(error, self.name)
+                is_late = asyncio.get_running_loop().time() + wait_s > deadline
+                if is_late or self._is_closed or not isinstance(known, Unavailable):
+                    raise known from None  # the cause may have the address in it
+            except ValueError:
+                raise Invalid("the address of the store can't be used", hint="check HANDRAIL_STORE") from None
+            await asyncio.sleep(wait_s)
+            wait_s = min(2 * wait_s, RETRY_S_MAX)
+
+    async def _connected(self) -> Connection:
+        connection: Connection = await asyncpg.connect(
+            self._address.url,
+            timeout=max(1.0, self._wait_s),
+            command_timeout=COMMAND_S,
+            statement_cache_size=0 if self.is_pooled else STATEMENTS_KEPT,
+            server_settings={"application_name": "handrail"},
+        )
+        return connection
+
+    @contextlib.asynccontextmanager
+    async def reading(self) -> AsyncIterator[Connection]:
+        """Borrow a connection; one that was lost is not given back."""
+        async with self._lent:
+            if self._is_closed:
+                raise closed(self.name)
+            connection = self._idle.pop() if self._idle else await self.connect()
+            try:
+                yield connection
+            except BaseException as error:
+                # Whatever ended it, an answer may still be on its way.
+                if not isinstance(error, HandrailError | asyncpg.PostgresError) or is_lost(error):
+                    connection.terminate()
+                raise
+            finally:
+                if self._is_closed or connection.is_closed():
+                    connection.terminate()
+                else:
+                    self._idle.append(connection)
+
+    async def ask(self, query: str, *values: Any) -> list[Any]:
+        """The rows that a query finds; asked again once if the connection was gone."""
+        for is_last in (False, True):
+            try:
+                async with self.reading() as connection:
+                    if not self.is_pooled:
+                        return await connection.fetch(query, *values)
+                    async with connection.transaction():
+                        return await connection.fetch(query, *values)
+            except BELOW as error:
+                if is_last or not is_lost(error):
+                    raise store_error(error, self.name) from error
+                self._forget_idle()
+        raise closed(self.name)
+
+    @contextlib.asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[Connection]:
+        """A connection of its own that sees the store as it is now, whatever is written meanwhile."""
+        self.require_open()
+        connection = self._idle.pop() if self._idle else await self.connect()
+        is_whole = False
+        try:
+            async with connection.transaction(isolation="repeatable_read", readonly=True):
+                yield connection
+            is_whole = True
+        except BELOW as error:
+            raise store_error(error, self.name) from error
+        finally:
+            if is_whole and not self._is_closed and len(self._idle) < READERS_MAX:
+                self._idle.append(connection)
+            else:
+                connection.terminate()
+
+    def require_open(self) -> None:
+        """Refuse to go on after the store was closed."""
+        if self._is_closed:
+            raise closed(self.name)
+
+    async def close(self) -> None:
+        """Close all connections that are not lent, and those that are as soon as they come back."""
+        self._is_closed = True
+        idle, self._idle = self._idle, []
+        for connection in idle:
+            await self._dismiss(connection)
+
+    def _forget_idle(self) -> None:
+        for connection in self._idle:
+            connection.terminate()
+        self._idle.clear()
+
+    async def _dismiss(self, connection: Connection) -> None:
+        try:
+            await connection.close(timeout=1)
+        except BELOW:
+            connection.terminate()
+
+
+def _require(name: str, *, version: int, commit: str, encoding: str) -> None:
+    if version < SERVER_NEEDED:
+        raise Unavailable(f"{name} is PostgreSQL {version // 10_000}; handrail needs 14 or newer", hint="upgrade it")
+    if commit == "off":
+        raise Invalid(
+            f"{name} has synchronous_commit = off: what was acknowledged could be lost",
+            hint="turn it on for this user or database: `alter role ... set synchronous_commit = on`",
+        )
+    if encoding != "UTF8":
+        raise Invalid(f"{name} is encoded as {encoding}", hint="create the database with encoding UTF8")

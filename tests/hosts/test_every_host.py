@@ -1,0 +1,84 @@
+"""What every host must hold: kill, stop and cut off what you like, every run ends once, and no effect is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+
+import pytest
+
+from hosts.fleet import HOSTS, WAKES, Fleet, fleet, plan, saga
+from hosts.servers import missing
+
+SAGAS = 9
+LONG_SAGAS = 300
+TROUBLES = {"local": ("kill", "stop"), "temporal": ("kill", "host"), "absurd": ("kill", "postgres")}
+"""The troubles of the short version; the long one has all, for each host."""
+ALL_TROUBLES = ("kill", "stop", "host", "postgres")
+DOWN_S = 3.0
+
+
+@pytest.mark.parametrize("host", HOSTS)
+async def test_runs_end_once_whatever_happens_to_nodes_and_servers(host: str) -> None:
+    if reason := missing(host):
+        pytest.skip(reason)
+    await stormy(host, SAGAS, TROUBLES[host], seed=1, lease_s=2.0)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("host", HOSTS)
+async def test_three_hundred_sagas_end_once_whatever_happens(host: str) -> None:
+    if reason := missing(host):
+        pytest.skip(reason)
+    await stormy(host, LONG_SAGAS, ALL_TROUBLES * 3, seed=7)
+
+
+async def stormy(host: str, sagas: int, troubles: tuple[str, ...], *, seed: int, lease_s: float = 3.0) -> None:
+    """Sagas under troubles, one after the other; and a question, a timer and every kind of wake."""
+    chance = random.Random(seed)
+    async with fleet(host, lease_s=lease_s) as world:
+        stopped = ""
+        share = max(1, sagas // (len(troubles) + 1))
+        certain = [
+            plan([{"id": "a", "approve": "Go on?", "expires": "1h"}, {"id": "b", "tool": "fleet.note"}]),
+            plan([{"id": "a", "tool": "fleet.wait", "args": {"delay": "6s"}}, {"id": "b", "tool": "fleet.note"}]),
+            *(plan([{"id": "a", "tool": "fleet.slow", "args": {"ms": 1_000}}]) for _ in WAKES),
+        ]
+        for number, definition in enumerate(certain):
+            await world.start(definition, WAKES[number % len(WAKES)])
+        for trouble in troubles:
+            for _ in range(share):
+                await world.start(saga(chance), chance.choice(WAKES))
+            await asyncio.sleep(chance.uniform(0.2, 0.8))
+            stopped = await made(world, trouble) or stopped
+        for _ in range(sagas - share * len(troubles)):
+            await world.start(saga(chance), chance.choice(WAKES))
+        runs = await world.end_all(within_s=90 + sagas)
+        assert await world.flaws(runs, stopped) == []
+        assert len(runs) == sagas + len(certain)
+
+
+async def made(world: Fleet, trouble: str) -> str:
+    """Make trouble; the owner that was stopped and goes on, if any."""
+    if trouble == "kill":
+        world.nodes[-1].kill(signal.SIGKILL)
+        await world.node()
+    if trouble == "stop":
+        node = world.nodes[-1]
+        node.kill(signal.SIGSTOP)
+        await world.node()
+        await asyncio.sleep(2 * world.lease_s)
+        node.kill(signal.SIGCONT)
+        await asyncio.sleep(1)
+        node.kill(signal.SIGTERM)  # it hands over what it has got since
+        return node.owner
+    if trouble == "host" and world.temporal is not None:
+        world.temporal.stop()
+        await asyncio.sleep(DOWN_S)
+        world.temporal.start()
+    if trouble == "postgres":
+        world.postgres.stop()
+        await asyncio.sleep(DOWN_S)
+        world.postgres.start()
+    return ""

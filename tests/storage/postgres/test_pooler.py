@@ -1,0 +1,95 @@
+"""Through a pooler in transaction mode: no session, nothing prepared, no listening; all else is the same."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handrail.domain.journal.chain import Head, first_break
+from handrail.engine.running.lease import Lease
+from handrail.storage.postgres.store import PostgresStore
+from storage.postgres import server
+from storage.postgres.databases import new_database
+from storage.stories import Story, note_append, without_words
+
+POOLER = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+pytestmark = [
+    pytest.mark.skipif(bool(server.MISSING), reason=server.MISSING),
+    pytest.mark.skipif(POOLER is None, reason="pgbouncer is not installed"),
+]
+PORT = 6432
+STORES, CONNECTIONS = 6, 3
+
+
+@pytest.fixture
+def pooled(tmp_path: Path) -> Iterator[str]:
+    """The address of an empty database behind a pooler that has fewer connections than there are stores."""
+    url = asyncio.run(new_database(tmp_path, "pooled"))
+    database, sockets = url.split("@/")[1].split("?host=")
+    folder = Path(sockets).parent / f"pooler-{os.getpid()}"
+    folder.mkdir()
+    settings = folder / "pgbouncer.ini"
+    settings.write_text(
+        f"""[databases]
+{database} = host={sockets} user=postgres
+[pgbouncer]
+listen_addr =
+unix_socket_dir = {folder}
+listen_port = {PORT}
+auth_type = any
+pool_mode = transaction
+default_pool_size = {CONNECTIONS}
+max_client_conn = 200
+logfile = {folder / "log"}
+"""
+    )
+    account: dict[str, Any] = {}
+    if os.geteuid() == 0:
+        account = {"user": server.PLAIN_USER, "group": "nogroup", "extra_groups": []}
+        for path in (folder, settings):
+            shutil.chown(path, server.PLAIN_USER)
+    with subprocess.Popen([POOLER or "", "-q", settings], stderr=subprocess.DEVNULL, **account) as process:
+        deadline = time.monotonic() + 10
+        while not (folder / f".s.PGSQL.{PORT}").exists():
+            assert time.monotonic() < deadline, (folder / "log").read_text()
+            time.sleep(0.02)
+        yield f"postgresql://postgres@/{database}?host={folder}&port={PORT}"
+        process.terminate()
+
+
+async def test_many_stores_share_few_connections(pooled: str) -> None:
+    stores = await asyncio.gather(*(PostgresStore.open(pooled) for _ in range(STORES)))
+    try:
+        assert all(store._connections.is_pooled for store in stores)
+
+        async def live(store: PostgresStore, number: int) -> Story:
+            story = Story(f"run_{number}")
+            lease = Lease(story.run, f"w{number}")
+            await store.beat(lease.owner)
+            for _ in range(10):
+                await store.append(*story.tell(), lease=lease)
+                assert len(await store.read(story.run)) == story.head.n
+            return story
+
+        stories = await asyncio.gather(*(live(store, number) for number, store in enumerate(stores)))
+        first = stores[0]
+        assert sum([len(batch) async for batch in first.scan(size=7)]) == 10 * STORES
+        for story in stories:
+            assert first_break(Head(story.run), await first.read(story.run)) == (story.head, None)
+        (taken,) = await first.claim("me", [one for one in await first.lease_holders() if one.run == "run_3"])
+        assert taken.epoch == 2
+        records = await first.read("run_1")
+        change = stories[1].tell()[1]
+        note, _ = note_append()
+        await first.erase(without_words(records[1]), note, change)
+        assert await first.flaws() == []
+    finally:
+        await asyncio.gather(*(store.close() for store in stores))
