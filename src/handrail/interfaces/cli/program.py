@@ -31,7 +31,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "approvals": "list pending approvals of all open runs",
     "approve": "approve a step of a run",
     "config": "show the settings and where each comes from",
-    "db": "share a journal between machines, in PostgreSQL",
+    "db": "operate the journal: share it between machines",
     "demo": "a one-minute tour, offline; leaves nothing behind",
     "doctor": "check the installation and say how to fix problems",
     "init": "add handrail to the settings of your clients, or remove it",
@@ -52,7 +52,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "worker": "start another worker, for one project or several",
     "workflow": "find, write, check, draw and test workflows",
 }
-GROUPS: Final = frozenset({"demo", "journal", "rules", "run", "tools", "workflow"})
+GROUPS: Final = frozenset({"db", "demo", "journal", "rules", "run", "tools", "workflow"})
 """Commands that have a folder of their own."""
 EPILOG: Final = """\
 Shell completion (also zsh_source, fish_source):

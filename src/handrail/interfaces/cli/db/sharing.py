@@ -1,4 +1,4 @@
-"""`handrail db`: a journal that several machines share: move a home into it, and admit nodes."""
+"""`handrail db copy|key|admit|era`: a journal that several machines share: move a home into it, and admit nodes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,7 @@ from handrail.interfaces.cli.words.answer import answer
 from handrail.interfaces.cli.words.terminal_edge import say
 
 
-@click.group()
-def command() -> None:
-    """Share a journal between machines, in PostgreSQL."""
-
-
-@command.command()
+@click.command()
 @click.argument("source", type=click.Path(path_type=Path, resolve_path=True))
 @click.argument("target", default="")
 @json_option
@@ -51,7 +46,7 @@ def _is_same(source: Path, journal: Path) -> bool:
     return str(source) == os.path.realpath(journal)
 
 
-@command.command()
+@click.command()
 @json_option
 @click.pass_context
 @reports_errors
@@ -61,7 +56,7 @@ async def key(ctx: click.Context, as_json: bool) -> None:
     answer({"key": public}, as_json=as_json, as_text=lambda: say(public))
 
 
-@command.command()
+@click.command()
 @click.argument("key")
 @click.option("--name", required=True, help="How to call the node.")
 @json_option
@@ -73,7 +68,7 @@ async def admit(ctx: click.Context, key: str, name: str, as_json: bool) -> None:
     answer({"admitted": name, "key": key}, as_json=as_json, as_text=lambda: say(f"{name} is admitted"))
 
 
-@command.command()
+@click.command()
 @json_option
 @click.pass_context
 @reports_errors

@@ -1,0 +1,1 @@
+"""`handrail db`: the journal as its operator sees it."""
