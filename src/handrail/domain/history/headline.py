@@ -83,8 +83,9 @@ def end_line(last: Entry | None, failed: Sequence[FailedStep], undone: int) -> s
             return what or message
         case RunCompensated(not_compensated=left):
             return "; ".join(filter(None, (what, _undone(undone, left))))
-        case RunCompensationFailed(steps=steps):
-            return f"{plural(len(steps), 'effect')} could not be undone: {named(steps)}"
+        case RunCompensationFailed() as failed_undo:
+            left = failed_undo.remaining
+            return f"{plural(len(left), 'effect')} could not be undone: {named(left)}"
         case _:
             return what
 

@@ -145,7 +145,8 @@ def _undone(event: RunCompensated, _entry: Entry, names: StepNames) -> EventWord
 
 
 def _not_undone(event: RunCompensationFailed, _entry: Entry, names: StepNames) -> EventWords:
-    return EventWords(f"Not all is undone: the undo of {names.listed(event.steps)} failed")
+    others = f"; not undone either: {names.listed(event.not_compensated)}" if event.not_compensated else ""
+    return EventWords(f"Not all is undone: the undo of {names.listed(event.steps)} failed{others}")
 
 
 WORDED: Final[Mapping[type[Any], tuple[StoryKind, Wording]]] = {

@@ -41,7 +41,7 @@ from handrail.domain.run.state import Run
 from handrail.domain.run.status import STEP_RETRIABLE, RunStatus, StepStatus
 from handrail.domain.run.step_path import locate
 from handrail.domain.run.step_state import StepState
-from handrail.domain.scheduling.compensation import not_compensated, not_undone
+from handrail.domain.scheduling.compensation import remaining
 
 SKIPS_SHOWN: Final = 3
 
@@ -179,7 +179,7 @@ class _Why:
     def _not_undone(self) -> Iterator[WhySentence]:
         last = self._last(RunCompensationFailed)
         if last is not None and isinstance(last.event, RunCompensationFailed):
-            steps = last.event.steps
+            steps = last.event.remaining
             lead = f"{plural(len(steps), 'effect')} could not be undone:"
             yield WhySentence(kind=WhyKind.UNDO_FAILED, lead=lead, words=self.names.listed(steps), n=last.n)
 
@@ -191,8 +191,8 @@ class _Why:
 
     def _undone(self, entry: Entry) -> WhySentence:
         is_going_on = self.run.status is RunStatus.COMPENSATING
-        left = (not_compensated if is_going_on else not_undone)(self.run, self.definition)
-        note = _undo_note(self.run, self.names.listed(left), is_over=not is_going_on)
+        left = self.names.listed(remaining(self.run, self.definition))
+        note = _undo_note(self.run, left, is_over=not is_going_on)
         verb = "is undoing what was done" if is_going_on else "chose to undo"
         lead, words = f"{actor_name(entry.actor)} {verb}:", getattr(entry.event, "reason", "")
         if not is_somebody(entry.actor):

@@ -184,6 +184,11 @@ class RunCompensationFailed(Fact, frozen=True):
     steps: tuple[str, ...]
     not_compensated: tuple[str, ...] = ()
 
+    @property
+    def remaining(self) -> tuple[str, ...]:
+        """Every step whose effect remains."""
+        return (*self.steps, *self.not_compensated)
+
 
 class VarsSet(Fact, frozen=True):
     """Values were set for later steps."""

@@ -11,7 +11,7 @@ from typing import Final
 from handrail.domain.definition.effect import effect_of
 from handrail.domain.definition.model import Category, Definition, Each, Effect, Repeat
 from handrail.domain.run.state import Run
-from handrail.domain.run.status import STEP_UNDOABLE, StepStatus
+from handrail.domain.run.status import STEP_UNDOABLE, RunStatus, StepStatus
 from handrail.domain.run.step_path import Lane, Located, container_of, is_in_undo, lane_in, locate
 from handrail.domain.run.step_state import StepState
 
@@ -23,6 +23,12 @@ def undo_order(run: Run, definition: Definition) -> list[str]:
     """The steps that still have to be undone, newest first."""
     # By end time, newest first: a later step may depend on what an earlier one created, so it must be undone first.
     return [path for path in _newest_first(run) if needs_undo(run, definition, path)]
+
+
+def remaining(run: Run, definition: Definition) -> list[str]:
+    """Every step whose effect remains when undoing is over: while it goes on only those that it will not undo."""
+    is_going_on = run.status is RunStatus.COMPENSATING
+    return not_compensated(run, definition) if is_going_on else not_undone(run, definition)
 
 
 def not_undone(run: Run, definition: Definition) -> list[str]:

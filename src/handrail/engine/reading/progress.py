@@ -15,9 +15,9 @@ from handrail.domain.definition.model import Call, Definition, Each, Repeat, Ste
 from handrail.domain.errors import Invalid
 from handrail.domain.run.scope import evaluate, read_by
 from handrail.domain.run.state import Run
-from handrail.domain.run.status import RUN_UNDOING, STEP_SATISFIED, RunStatus, StepStatus
+from handrail.domain.run.status import RUN_UNDOING, STEP_SATISFIED, StepStatus
 from handrail.domain.run.step_path import UNDO, top_lane
-from handrail.domain.scheduling.compensation import not_compensated, not_undone, undo_order
+from handrail.domain.scheduling.compensation import remaining, undo_order
 from handrail.engine.reading.step_view import Shown
 
 
@@ -63,8 +63,7 @@ def progress_of(run: Run, definition: Definition, *, is_full: bool = False) -> P
 def _undone(run: Run, definition: Definition) -> UndoneProgress:
     done = sum(state.status is StepStatus.COMPENSATED for state in run.steps.values())
     left = undo_order(run, definition)
-    lasting = (not_compensated if run.status is RunStatus.COMPENSATING else not_undone)(run, definition)
-    return UndoneProgress(done=done, of=done + len(left), not_undone=len(lasting))
+    return UndoneProgress(done=done, of=done + len(left), not_undone=len(remaining(run, definition)))
 
 
 class _KnownCount:

@@ -37,7 +37,7 @@ from handrail.domain.run.status import (
 )
 from handrail.domain.run.step_path import locate
 from handrail.domain.run.step_state import ExceptionKind, StepState
-from handrail.domain.scheduling.compensation import not_compensated, not_undone, undo_order
+from handrail.domain.scheduling.compensation import remaining, undo_order
 from handrail.engine.reading.effects_left import named as named
 from handrail.engine.reading.effects_left import with_effects
 from handrail.engine.reading.progress import Progress as Progress
@@ -354,7 +354,7 @@ def _lasting(run: Run, definition: Definition) -> tuple[str, ...]:
     """Effects that remain of a run that is undone: those without an undo, and after its end all that are not undone."""
     if run.status not in RUN_UNDOING:
         return ()
-    return tuple((not_compensated if run.status is RunStatus.COMPENSATING else not_undone)(run, definition))
+    return tuple(remaining(run, definition))
 
 
 def _origin(run: Run) -> ForkView | None:

@@ -98,7 +98,7 @@ def _compensated(event: RunCompensated, _entry: Entry) -> str:
 
 
 def _compensation_failed(event: RunCompensationFailed, _entry: Entry) -> str:
-    return f"compensation failed; NOT undone: {', '.join((*event.steps, *event.not_compensated))}"
+    return f"compensation failed; NOT undone: {', '.join(event.remaining)}"
 
 
 def _answered(what: str, event: ApprovalGiven | ApprovalRejected, entry: Entry) -> str:

@@ -15,7 +15,7 @@ from handrail.domain.definition.model import Kind
 from handrail.domain.journal.event import How
 from handrail.domain.plural import counted_steps, plural
 from handrail.domain.run.approval_words import effect_lines
-from handrail.domain.run.status import RunStatus, StepStatus
+from handrail.domain.run.status import RUN_UNDOING, RunStatus, StepStatus
 from handrail.engine.reading.run_view import (
     Failure,
     Progress,
@@ -181,7 +181,8 @@ def _expiry(instant: str, shown: TimeFormat) -> str:
 def _print_failure(status: Status, failure: Failure, shown: TimeFormat) -> None:
     verdict = f"failed{failure_kind(failure.category.value, failure.tool)}" if failure.category else "is uncertain"
     tries = f" after {failure.attempts} tries" if failure.attempts > 1 else ""
-    say(f"  {failure.step} {verdict}{tries}: {plain(failure.message)}", fg="red")
+    subject = f"undo of {failure.step}" if status.status in RUN_UNDOING else failure.step
+    say(f"  {subject} {verdict}{tries}: {plain(failure.message)}", fg="red")
     for one in failure.tries if failure.attempts > 1 else ():
         spent = f", {one.took_ms} ms" if one.took_ms else ""
         say(f"    try {one.attempt}, {shown.ago(one.at)}{spent}: {one.category.value}: {plain(one.message)}")
