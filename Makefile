@@ -33,7 +33,7 @@ test-long: $(READY) ## the tests that take minutes: many rounds of kill -9
 	@$(BIN)/python -m pytest -m long -s -o faulthandler_timeout=1800 tests
 
 judges: $(READY)
-	@echo "==> installing the judges from outside into build/node (once; what can't be had is left out, and said)"
+	@echo "==> installing the judges from outside into build/node (once; what can't be installed is left out, and said)"
 	@$(BIN)/python tests/outside/nodejs.py || true
 
 check: $(READY) lint types contracts judges pytest ## all that a commit must pass
@@ -65,10 +65,10 @@ tidy: $(READY) ## the house in figures, beside its yardstick
 simulate: $(READY) ## live N simulated days from SEED on (make simulate N=20000 SEED=0)
 	@$(BIN)/python tests/simulation/run.py --seed $(or $(SEED),0) --count $(or $(N),2000)
 
-docs: $(READY) ## write docs/reference/ anew from the code
+docs: $(READY) ## write docs/reference/ again from the code
 	@$(BIN)/python docs/generate.py
 
-manifests: $(READY) ## write docs/clients/ anew from the code
+manifests: $(READY) ## write docs/clients/ again from the code
 	@$(BIN)/python docs/manifests.py
 
 ui: $(READY) ## build the console from ui/ (installs Node and what it needs into build/)
@@ -80,7 +80,7 @@ bench: $(READY) ## measure the figures of bench/ (minutes)
 fleet: $(READY) ## a drill: 3 workers on a real PostgreSQL, one killed, one stopped, the database restarted (RUNS=120)
 	@$(BIN)/python tests/interfaces/fleet_drill.py $(or $(RUNS),120)
 
-lock: $(READY) ## resolve requirements.lock anew (needs uv)
+lock: $(READY) ## resolve requirements.lock again (needs uv)
 	@uv pip compile pyproject.toml --group dev --group bench --universal --python-version 3.11 \
 	  --generate-hashes --no-emit-index-url --no-header --upgrade --quiet -o requirements.lock
 

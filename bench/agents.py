@@ -112,7 +112,7 @@ def project(folder: Path, steps: int) -> Path:
     return folder
 
 
-def told(title: str, figure: float, target: float | None, unit: str = "", *, least: bool = False) -> None:
+def show(title: str, figure: float, target: float | None, unit: str = "", *, least: bool = False) -> None:
     missed = target is not None and (figure < target if least else figure > target)
     goal = f"{target:9.4g} {unit:2}" if target is not None else ""
     print(f"{title:58}{figure:9.4g} {unit:2}{goal:>12}{'   MISSED' if missed else ''}", flush=True)
@@ -142,29 +142,29 @@ def starts(home: Path, rounds: int) -> None:
         for name, times in (("listed", listed), ("called", called), ("idle", idle))
     }
     ratios = {name: statistics.median(ours / theirs for ours, theirs in both) for name, both in pairs.items()}
-    told("start to tools/list, handrail", statistics.median(listed["handrail"]), None, "ms")
-    told("start to tools/list, the SDK's least server", statistics.median(listed["least"]), None, "ms")
-    told("  ratio", ratios["listed"], 1 / 6)
-    told("start to first call answered, handrail", statistics.median(called["handrail"]), None, "ms")
-    told("start to first call answered, the SDK's least server", statistics.median(called["least"]), None, "ms")
-    told("  ratio", ratios["called"], 1.3)
-    told("memory after the first call, handrail", statistics.median(idle["handrail"]), None, "MB")
-    told("memory after the first call, the SDK's least server", statistics.median(idle["least"]), None, "MB")
-    told("  ratio", ratios["idle"], 1.4)
+    show("start to tools/list, handrail", statistics.median(listed["handrail"]), None, "ms")
+    show("start to tools/list, the SDK's least server", statistics.median(listed["least"]), None, "ms")
+    show("  ratio", ratios["listed"], 1 / 6)
+    show("start to first call answered, handrail", statistics.median(called["handrail"]), None, "ms")
+    show("start to first call answered, the SDK's least server", statistics.median(called["least"]), None, "ms")
+    show("  ratio", ratios["called"], 1.3)
+    show("memory after the first call, handrail", statistics.median(idle["handrail"]), None, "MB")
+    show("memory after the first call, the SDK's least server", statistics.median(idle["least"]), None, "MB")
+    show("  ratio", ratios["idle"], 1.4)
 
 
 def tokens(home: Path) -> None:
     pipe = Pipe(HANDRAIL, home)
-    told("tokens of the tool list, all 14", size(pipe.ask("tools/list")["tools"]), 3_000)
+    show("tokens of the tool list, all 14", size(pipe.ask("tools/list")["tools"]), 3_000)
     answer = pipe.call("workflow_next", workflow="short")
     run = answer["structuredContent"]["run"]
-    told("tokens of a step answer without any words, text", len(answer["content"][0]["text"]) / 4, 60)
-    told("tokens of a step answer without any words, data", size(answer["structuredContent"]), None)
+    show("tokens of a step answer without any words, text", len(answer["content"][0]["text"]) / 4, 60)
+    show("tokens of a step answer without any words, data", size(answer["structuredContent"]), None)
     pipe.data("control", run=run, action="cancel", reason="measured")
     pipe.close()
     for toolset in TOOLSETS:
         pipe = Pipe([*HANDRAIL, "--toolsets", toolset], home)
-        told(f"tokens of the tool list, {toolset} alone", size(pipe.ask("tools/list")["tools"]), 1_300)
+        show(f"tokens of the tool list, {toolset} alone", size(pipe.ask("tools/list")["tools"]), 1_300)
         pipe.close()
 
 
@@ -176,9 +176,9 @@ def guided(pipe: Pipe, steps: int) -> None:
     run = pipe.data("workflow_next", workflow="long", goal="measure it")["run"]
     took = [timed(partial(pipe.data, "workflow_next", run=run, step=f"s{n}", output={"n": n})) for n in range(steps)]
     tenth = max(1, steps // 10)
-    told(f"guided call, durable, {steps} steps, p50", quantile(took, 0.5), 5, "ms")
-    told("guided call, p99", quantile(took, 0.99), 20, "ms")
-    told("  last tenth by the first", statistics.median(took[-tenth:]) / statistics.median(took[:tenth]), 1.2)
+    show(f"guided call, durable, {steps} steps, p50", quantile(took, 0.5), 5, "ms")
+    show("guided call, p99", quantile(took, 0.99), 20, "ms")
+    show("  last tenth by the first", statistics.median(took[-tenth:]) / statistics.median(took[:tenth]), 1.2)
 
 
 def timed(work: Callable[[], object]) -> float:
@@ -214,8 +214,8 @@ def tools(pipe: Pipe) -> None:
     }
     for name, call in calls.items():
         took = [timed(call) for _ in range(TOOL_CALLS)]
-        told(f"{name}, p50", quantile(took, 0.5), LONGER.get(name, 5), "ms")
-        told(f"{name}, p99", quantile(took, 0.99), None, "ms")
+        show(f"{name}, p50", quantile(took, 0.5), LONGER.get(name, 5), "ms")
+        show(f"{name}, p99", quantile(took, 0.99), None, "ms")
 
 
 def _paused(pipe: Pipe, run: str) -> None:
@@ -231,8 +231,8 @@ def memory(home: Path, calls: int) -> None:
         pipe.data("record_decision", run=run, decision=f"number {number}", reason="measured")
         if number == WARM_CALLS:
             before = pipe.memory_mb()
-    told(f"memory after {calls} calls", pipe.memory_mb(), None, "MB")
-    told(f"  by that after {WARM_CALLS}", pipe.memory_mb() / before, 1.1)
+    show(f"memory after {calls} calls", pipe.memory_mb(), None, "MB")
+    show(f"  by that after {WARM_CALLS}", pipe.memory_mb() / before, 1.1)
     pipe.close()
 
 

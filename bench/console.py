@@ -151,7 +151,7 @@ async def with_readers(bench: Bench, readers: int) -> tuple[float, float, float,
         worked, began = cpu_ms(bench.pid), time.perf_counter()
         run = (await client.post("/api/v1/runs", json={"definition": PLAN})).json()["run"]
         await ended(client, run)
-        await asyncio.sleep(0.3)  # what was written last is still on its way
+        await asyncio.sleep(0.3)  # the last events are still on their way
         worked = cpu_ms(bench.pid) - worked
         events = (await client.get("/api/v1/about")).json()["events"] - before
         for task in tasks:

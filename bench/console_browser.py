@@ -53,7 +53,7 @@ MARKS: Final = """
 """
 """When the first step can be clicked, and the longest task that kept the page from answering."""
 SEEN_AFTER: Final = """(words) => new Promise((done, fail) => {
-  setTimeout(() => fail(new Error(`nobody saw: ${words}`)), 60_000);
+  setTimeout(() => fail(new Error(`not seen: ${words}`)), 60_000);
   const look = (observer) => {
     if (!document.querySelector('.counts').textContent.includes(words)) return;
     observer?.disconnect();

@@ -4,7 +4,7 @@
 
 Each peer is installed into an environment of its own under build/bench/, once. In every round every engine does the
 same work in a fresh process and a fresh folder, taking turns; a ratio is the median of the rounds' ratios, so that
-neighbours in time are compared. What the engines do is told in bench/peers/ and bench/handrail_steps.py."""
+neighbours in time are compared. What the engines do is described in bench/peers/ and bench/handrail_steps.py."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ Rounds: TypeAlias = dict[str, list[Measured | None]]
 
 @dataclass(frozen=True)
 class Target:
-    """A figure that is judged; without a limit it is only told."""
+    """A figure that is judged; without a limit it is only shown."""
 
     words: str
     value: Callable[[Rounds], float | None]
@@ -213,7 +213,7 @@ def restart(sizes: Sizes) -> Question:
 
 
 def ratios(**limits: float) -> list[Target]:
-    """Handrail's steps a second beside those of others; DBOS with WAL is told along, without a limit."""
+    """Handrail's steps a second beside those of others; DBOS with WAL is shown beside them, without a limit."""
     asked: dict[str, float | None] = dict(limits)
     if "dbos" in asked:
         asked["dbos-wal"] = None
@@ -298,7 +298,7 @@ class Turns:
     failures: dict[str, str] = field(default_factory=dict)
 
     def take(self, number: int) -> None:
-        """One round, begun by another engine than the last."""
+        """One round, started by another engine than the last."""
         engines = self.question.engines
         first = number % len(engines)
         for parts in (*engines[first:], *engines[:first]):

@@ -67,7 +67,7 @@ class Raw:
                 future.set_result(None)
 
 
-def told(run: str, head: Head) -> tuple[list[Record], Change]:
+def next_event(run: str, head: Head) -> tuple[list[Record], Change]:
     """The next event of a run, with its rows."""
     n, now = head.n + 1, int(time.time() * 1_000)
     step = f"step/{n % 10}"
@@ -120,7 +120,7 @@ async def work(mode: str, url: str, name: str, seconds: float, start: float) -> 
             stream = f"run_{name}_{number}_{run}"
             head = Head(stream, 0, GENESIS)
             for _ in range(EVENTS_A_RUN):
-                records, change = told(stream, head)
+                records, change = next_event(stream, head)
                 before = time.monotonic()
                 await store.append(records, change)
                 waits.append(time.monotonic() - before)

@@ -1,9 +1,9 @@
-"""What does a gate cost? Ten trivial checks; a project's tests, and the same hand-in again; a large project.
+"""What does a gate cost? Ten trivial checks; a project's tests, and the same submission again; a large project.
 
     python bench/gates.py [--rounds 200]
 
 The first figure is what handrail adds to rules that do nothing worth mentioning: ten of them on one output. The second
-is a real project whose tests are run in the sandbox (or without one, where there is none: that is said), and handed in
+is a real project whose tests are run in the sandbox (or without one, where there is none: that is said), and submitted
 again with nothing changed: the ratio is what the memory is worth. The third is how much later a command starts as a
 check of a project of 10,000 files than by itself: it gets a view of the project that is thrown away, by every way that
 this machine has (a copy is the last resort, and has no limit). Then the two figures of a gate's own cost there: each

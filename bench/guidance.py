@@ -2,7 +2,7 @@
 
     python bench/guidance.py [--seeds 2] [--steps 1000] [--workflows 500] [--only costs]
 
-The agent is the one of tests/outside: by a seeded chance it hands in rubbish, skips ahead, repeats itself, and forgets
+The agent is the one of tests/outside: by seeded randomness it submits rubbish, skips ahead, repeats itself, and forgets
 everything. With the guide it works through every built-in workflow, and the journal tells what was done. Without it,
 the same moods meet nothing but the list of the steps that are to be done: what it skips stays undone, what it repeats
 is done twice, and after forgetting it goes on where it believes that it was, give or take two steps. That is a model of
@@ -32,7 +32,7 @@ from handrail.library.shelf.workflow_library import WorkflowLibrary
 ROOT: Final = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-from bench.agents import HANDRAIL, Pipe, quantile, timed, told  # noqa: E402 - found by the path above
+from bench.agents import HANDRAIL, Pipe, quantile, show, timed  # noqa: E402 - found by the path above
 from interfaces.mcp.surface.agent import Place  # noqa: E402
 from outside.parts import Part, built_in_names, part_of  # noqa: E402
 from outside.scripted_agent import AHEAD_MAX, OLD_MAX, Mood, Whims  # noqa: E402
@@ -116,12 +116,12 @@ def worth(seeds: int) -> None:
         for seed in range(seeds):
             asyncio.run(guided(part, f"{part.workflow} {seed}", with_guide))
             unguided(part, f"{part.workflow} {seed}", without)
-    print(f"{len(parts)} workflows, {seeds} seed(s), {with_guide.steps} steps of the agent in all")
+    print(f"{len(parts)} workflows, {seeds} rounds each, {with_guide.steps} steps of the agent in all")
     for title, tally, target in (("with the guide", with_guide, 0.0), ("without it", without, None)):
-        told(f"steps left out, {title}", share(tally.left_out, tally), target, "%")
-        told(f"steps done twice, {title}", share(tally.twice, tally), target, "%")
-        told(f"steps that rubbish was taken for, {title}", share(tally.badly, tally), target, "%")
-    told("hand-ins that were refused or known, for 100 steps", share(with_guide.refused, with_guide), None)
+        show(f"steps left out, {title}", share(tally.left_out, tally), target, "%")
+        show(f"steps done twice, {title}", share(tally.twice, tally), target, "%")
+        show(f"steps that rubbish was taken for, {title}", share(tally.badly, tally), target, "%")
+    show("submissions that were refused or known, for 100 steps", share(with_guide.refused, with_guide), None)
 
 
 def share(count: int, tally: Tally) -> float:
@@ -191,22 +191,22 @@ def flat(folder: Path, steps: int) -> None:
     pipe = Pipe(HANDRAIL, folder)
     try:
         run = pipe.data("workflow_next", workflow="long")["run"]
-        took = [timed(partial(hand_in, pipe, run, n)) for n in range(steps)]
+        took = [timed(partial(submit, pipe, run, n)) for n in range(steps)]
         assert pipe.data("status", run=run)["status"] == "completed"
         verified = pipe.data("query_ledger", run=run, verify=True, limit=1)["verified"]
         assert verified["ok"], verified
     finally:
         pipe.close()
     tenth = max(1, steps // 10)
-    told(f"guided step, durable, of {steps}, p50", quantile(took, 0.5), 5, "ms")
-    told("  last tenth by the first", statistics.median(took[-tenth:]) / statistics.median(took[:tenth]), 1.2)
+    show(f"guided step, durable, of {steps}, p50", quantile(took, 0.5), 5, "ms")
+    show("  last tenth by the first", statistics.median(took[-tenth:]) / statistics.median(took[:tenth]), 1.2)
 
 
 def before(number: int) -> str:
     return f" Before: {{{{ steps.s{number - 1}.output.text }}}}" if number else ""
 
 
-def hand_in(pipe: Pipe, run: str, number: int) -> None:
+def submit(pipe: Pipe, run: str, number: int) -> None:
     output = {"n": number, "text": f"this is number {number}"}
     answer = pipe.data("workflow_next", run=run, step=f"s{number}", output=output)
     assert answer["accepted"], answer
@@ -222,7 +222,7 @@ def library(folder: Path, count: int) -> None:
     title = f"{count} workflows, {copies(workflows, count) / 1e6:.1f} MB"
     indexed(title, workflows, kept)
     next(workflows.glob("*.yaml")).write_text("id: changed\nsteps: [{id: a, prompt: x}]\n")
-    told(
+    show(
         "  and one file changed meanwhile",
         timed(lambda: WorkflowLibrary([workflows], cache_file=kept).entries()),
         300,
@@ -245,22 +245,22 @@ def library(folder: Path, count: int) -> None:
 
 
 def indexed(title: str, workflows: Path, kept: Path) -> None:
-    told(
+    show(
         f"cold index of {title}, never seen",
         timed(lambda: WorkflowLibrary([workflows], cache_file=kept).entries()),
         300,
         "ms",
     )
     cold = [timed(lambda: WorkflowLibrary([workflows], cache_file=kept).entries()) for _ in range(5)]
-    told("  as kept by another process", statistics.median(cold), 300, "ms")
+    show("  as kept by another process", statistics.median(cold), 300, "ms")
 
 
 def looks(title: str, who: str, every: Callable[[], object], found: Callable[[str], object]) -> None:
     listed = [timed(every) for _ in range(LOOKS)]
     searched = [timed(partial(found, QUERIES[number % len(QUERIES)])) for number in range(LOOKS)]
-    told(f"list {title}, {who}, p50", quantile(listed, 0.5), 5, "ms")
-    told(f"search {title}, {who}, p50", quantile(searched, 0.5), 5, "ms")
-    told("  p99", quantile(searched, 0.99), None, "ms")
+    show(f"list {title}, {who}, p50", quantile(listed, 0.5), 5, "ms")
+    show(f"search {title}, {who}, p50", quantile(searched, 0.5), 5, "ms")
+    show("  p99", quantile(searched, 0.99), None, "ms")
 
 
 def copies(workflows: Path, count: int, steps: int | None = None) -> int:

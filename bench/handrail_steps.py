@@ -96,21 +96,21 @@ async def steps_done(options: Namespace) -> Spent:
 async def left_open(options: Namespace) -> None:
     """Start runs whose first step never ends, and die without a word."""
 
-    all_begun = asyncio.Event()
+    all_started = asyncio.Event()
     runs: set[str] = set()
 
     @tool(HOLD, effect="compensatable", timeout="1h", idempotent=True)
     async def hold(value: Any, context: ToolContext) -> Any:
-        """Never end; by now the journal says that it has begun."""
+        """Never end; by now the journal says that it has started."""
         runs.add(context.run)
         if len(runs) == options.runs:
-            all_begun.set()
+            all_started.set()
         await asyncio.Event().wait()
 
     definition = plan(HOLD, options.steps)
     async with parts(options.db.parent, [hold]) as handrail:
         await at_once(options.runs, lambda: start(handrail, definition))
-        await all_begun.wait()
+        await all_started.wait()
         os._exit(0)
 
 

@@ -33,7 +33,7 @@ ONE_NAME: Final = "Write the release notes for {{ inputs.version }}.\n"
 PROMPT: Final = (
     "# Release {{ inputs.version }} by {{ vars.owner | title }}\n"
     "{% for target in inputs.targets %}- {{ loop.index }}. {{ target | upper }}\n{% endfor %}"
-    "{% if steps.lint.output.warnings > 2 and steps.lint.status == 'completed' %}Mend the warnings."
+    "{% if steps.lint.output.warnings > 2 and steps.lint.status == 'completed' %}Fix the warnings."
     "{% elif inputs.env == 'prod' %}Take care.{% else %}Go on.{% endif %}\n" + "Keep the change small. " * 20
 )
 

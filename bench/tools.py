@@ -59,7 +59,7 @@ def main() -> None:
         asyncio.run(breaker(ill_s))
 
 
-def told(title: str, figure: float, target: float | None, unit: str = "", *, least: bool = False) -> None:
+def show(title: str, figure: float, target: float | None, unit: str = "", *, least: bool = False) -> None:
     missed = target is not None and (figure < target if least else figure > target)
     goal = f"{target:9.4g} {unit:2}" if target is not None else ""
     print(f"{title:58}{figure:9.4g} {unit:2}{goal:>12}{'   MISSED' if missed else ''}", flush=True)
@@ -97,11 +97,11 @@ async def overhead(asked: Namespace) -> None:
                 took = await stepped(parts, plan(f"{LOCAL}.{tool}", asked.steps))
                 times += took
                 beyond[tool].append(statistics.median(took) - statistics.median(alone))
-    told("a call by the bare SDK client, p50", statistics.median(bare), None, "ms")
+    show("a call by the bare SDK client, p50", statistics.median(bare), None, "ms")
     for tool, words in (("look", "without effect"), ("note", "with effect")):
-        told(f"a step {words}, p50", statistics.median(steps[tool]), None, "ms")
-        told("  p99", quantile(steps[tool], 0.99), None, "ms")
-        told("  beyond the bare call, p50", statistics.median(beyond[tool]), 3, "ms")
+        show(f"a step {words}, p50", statistics.median(steps[tool]), None, "ms")
+        show("  p99", quantile(steps[tool], 0.99), None, "ms")
+        show("  beyond the bare call, p50", statistics.median(beyond[tool]), 3, "ms")
 
 
 async def called(sdk: Client, calls: int) -> list[float]:
@@ -156,15 +156,15 @@ async def judged(parts: Assembly, address: str, ill_s: float) -> None:
     await mood(address, "well")
     well = time.monotonic()
     print(f"a server that fails every request for {ill_s:g} s, under the load of {LANES} runs")
-    told("  requests a second before", healthy, None)
-    told("  requests in the first second of failing", first, None)
-    told(f"  requests a second after {ill_s:g} s", left, None)
-    told("  less than before", 100 * (1 - left / healthy), 95, "%", least=True)
-    told("  runs whose status shows the breaker", held, None)
+    show("  requests a second before", healthy, None)
+    show("  requests in the first second of failing", first, None)
+    show(f"  requests a second after {ill_s:g} s", left, None)
+    show("  less than before", 100 * (1 - left / healthy), 95, "%", least=True)
+    show("  runs whose status shows the breaker", held, None)
     closed = await closing(parts)
-    told("  seconds from well to closed", closed - well, 30, "s")
+    show("  seconds from well to closed", closed - well, 30, "s")
     await asyncio.sleep(1)
-    told("  requests a second afterwards", await rate(address, WINDOW_S), None)
+    show("  requests a second afterwards", await rate(address, WINDOW_S), None)
     print(f"  the journal of {SERVER_PREFIX}{FLAKY}: {', '.join(await kinds(parts))}")
 
 

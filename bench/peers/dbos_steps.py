@@ -39,7 +39,7 @@ async def side_by_side(steps: int) -> int:
 async def do(shape: str, runs: int, steps: int) -> None:
     """The work of one shape.
 
-    `effect` is `pure` here: DBOS records that a step has ended, never that it begins, so a step that was under way in a
+    `effect` is `pure` here: DBOS records that a step has ended, never that it starts, so a step that was under way in a
     crash is unknown to it and simply done again. A second step that says what the first will do would be an intent
     written by hand, at about twice the price; beside handrail's intent stands the cheaper one."""
     if shape == "fanout":

@@ -3,7 +3,7 @@
     python -m bench.peers.langgraph_steps --shape pure --runs 200 --steps 10 --db FILE
 
 A run is a thread, a step one turn of a node, with durability="sync": a turn's checkpoint is written before the next
-begins. The saver sets WAL itself; synchronous=FULL is SQLite's own default."""
+starts. The saver sets WAL itself; synchronous=FULL is SQLite's own default."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def do(graph: Any, shape: str, runs: int, steps: int) -> None:
     """The work of one shape.
 
     `effect` is `pure` here: the checkpoint before a turn names the node that comes next, which is as near to an intent
-    as LangGraph comes. That the node began, and how often, is not recorded: after a crash it is simply run again."""
+    as LangGraph comes. That the node started, and how often, is not recorded: after a crash it is simply run again."""
 
     async def one() -> None:
         config = {"configurable": {"thread_id": uuid.uuid4().hex}, "recursion_limit": steps + 5}

@@ -1,4 +1,4 @@
-"""A tool server that answers at once, and can be told to fail: the other side of bench/tools.py.
+"""A tool server that answers at once, and can be made to fail: the other side of bench/tools.py.
 
     python tool_server.py            over stdio, as clients start it
     python tool_server.py http PORT  over HTTP: POST /mood says `well` or `ill`, GET /mood how many requests came
@@ -44,7 +44,7 @@ async def list_tools(_: Context, __: mt.PaginatedRequestParams | None) -> mt.Lis
 
 
 async def call_tool(_: Context, params: mt.CallToolRequestParams) -> mt.CallToolResult:
-    """The moment at which a call came, so that the time from one to the next is known to whoever reads the answers."""
+    """The moment at which a call came, so that the time from one to the next is known to the reader of the answers."""
     at = {"at": time.monotonic_ns(), "number": (params.arguments or {})["number"]}
     return mt.CallToolResult(content=[mt.TextContent(type="text", text=json.dumps(at))], structured_content=at)
 

@@ -88,7 +88,7 @@ def _program(
     execution: Execution | None = None,
 ) -> Program:
     if not isinstance(actor, str):
-        raise Invalid("actor must be a text", hint="give a name like `person:ada` or `agent:script`")
+        raise Invalid("actor must be a string", hint="give a name like `person:ada` or `agent:script`")
     library = library_of(settings)
     survey = survey_of(rules_of(settings, toolbox), toolbox, people_of(settings))
     runs = Runs(

@@ -27,8 +27,8 @@ def line_of(flaw: Flaw) -> str:
 
 ONE_OF_TWO: Json = {"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}
 CASES: list[tuple[Json, Json, str]] = [
-    ({"type": "string"}, 5, 'type: a text is expected here, not the number 5 (put it in quotes: "5")'),
-    ({"type": "string"}, True, 'type: a text is expected here, not `true` (put it in quotes: "true")'),
+    ({"type": "string"}, 5, 'type: a string is expected here, not the number 5 (put it in quotes: "5")'),
+    ({"type": "string"}, True, 'type: a string is expected here, not `true` (put it in quotes: "true")'),
     (
         {"type": ["integer", "null"]},
         "5",

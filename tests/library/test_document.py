@@ -33,7 +33,7 @@ def flaw_at(path: Path, **more: Any) -> Flaw:
     return Flaw(rule="r", severity=Severity.MINOR, path=path, message="m", fix="f", **more)
 
 
-# What a text says
+# What a string says
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_data_without_a_text_is_read_alike_and_stands_nowhere(value: Json) -> No
 def test_data_that_is_not_json_is_refused() -> None:
     with pytest.raises(Invalid) as refused:
         document_of({1: {2, 3}}, name="<plan>")  # type: ignore[dict-item]
-    assert [finding.message for finding in refused.value.findings] == ["the key 1 is not a text", "set is not JSON"]
+    assert [finding.message for finding in refused.value.findings] == ["the key 1 is not a string", "set is not JSON"]
 
 
 # Where it stands

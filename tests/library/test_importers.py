@@ -86,7 +86,7 @@ _texts = itertools.count()
 
 
 def load(data: dict[str, Any]) -> Loaded:
-    """What becomes of data, in a text that was never loaded before: what was loaded is kept."""
+    """What becomes of data, in a string that was never loaded before: what was loaded is kept."""
     return load_definition(f"# {next(_texts)}\n{yaml.safe_dump(data)}", name="odd.yaml")
 
 
@@ -102,7 +102,7 @@ def test_the_importer_of_the_guide_does_what_the_guide_says(checklist: Path) -> 
     assert [one.id for one in loaded.definition.steps] == ["step-1", "step-2"]
     again = load_definition(CHECKLIST, name="house.yaml")
     assert [(str(one.at), one.rule, one.message) for one in again.findings] == [
-        ("house.yaml:5:5", "checklist", "`7` is not a text: left out")
+        ("house.yaml:5:5", "checklist", "`7` is not a string: left out")
     ]
 
 
@@ -258,7 +258,7 @@ def test_one_importer_can_be_asked_by_name(checklist: Path, tmp_path: Path) -> N
     for given in ([], ["--from", "auto"], ["--from", "checklist"]):
         (one,) = run(str(tmp_path / "house.yaml"), *given)["imported"]
         assert one["text"].startswith(
-            "# Converted by `handrail workflow import --from checklist`.\n# Changed:\n#   items[2]: `7` is not a text"
+            "# Converted by `handrail workflow import --from checklist`.\n# Changed:\n#   items[2]: `7` is not a string"
         )
     assert "not recognised by the importer `workrail`" in str(run(str(tmp_path / "house.yaml"), "--from", "workrail"))
     assert "not recognised by the importer `checklist`" in str(run(str(tmp_path / "bed.json"), "--from", "checklist"))

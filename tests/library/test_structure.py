@@ -92,9 +92,11 @@ BAD_TOPS = {
     "{id: Ship It, steps: [a]}": "1:6 id: the text `Ship It` is not an id (write it like `ship-it`)",
     "{id: a_b, steps: [a]}": "1:6 id: the text `a_b` is not an id (write it like `a-b`)",
     "{id: a--b, steps: [a]}": "1:6 id: the text `a--b` is not an id (write it like `a-b`)",
-    "{id: 5, steps: [a]}": '1:6 type: a text is expected here, not the number 5 (put it in quotes: "5")',
+    "{id: 5, steps: [a]}": '1:6 type: a string is expected here, not the number 5 (put it in quotes: "5")',
     f"{{id: {'x' * 101}, steps: [a]}}": "1:6 length: the text has 101 characters (at most 100 are allowed)",
-    "{id: a, version: 1.2, steps: [b]}": "1:18 type: a text is expected here, not the number 1.2 (write it like 1.2.0)",
+    "{id: a, version: 1.2, steps: [b]}": (
+        "1:18 type: a string is expected here, not the number 1.2 (write it like 1.2.0)"
+    ),
     "{id: a, version: v1.2.0, steps: [b]}": "1:18 version: the text `v1.2.0` is not a version (write it like 1.2.0)",
     "{id: a, version: '01.2.0', steps: [b]}": "1:18 version: the text `01.2.0` is not a version (write it like 1.2.0)",
     "{id: a, steps: [b], step: []}": "1:21 unknown_key: `step` is not a key of a workflow (did you mean `steps`?)",
@@ -127,7 +129,7 @@ BAD_TOPS = {
         "1:19 duration: the text `2 hours` is not a duration (write it like 250ms, 30s, 5m, 2h or 1d)"
     ),
     "{id: a, deadline: 90, steps: [b]}": (
-        "1:19 type: a text is expected here, not the number 90 (write it like 250ms, 30s, 5m, 2h or 1d)"
+        "1:19 type: a string is expected here, not the number 90 (write it like 250ms, 30s, 5m, 2h or 1d)"
     ),
     "{id: a, tags: [b, c, b], steps: [d]}": '1:15 duplicate: `"b"` appears twice (remove one of the two)',
     f"{{id: a, tags: [{','.join(f't{n}' for n in range(21))}], steps: [d]}}": (
@@ -147,8 +149,8 @@ BAD_TOPS = {
         "1:19 id: `Tag` is not a name that expressions can use (write it like `tag`)"
     ),
     "{id: a, outputs: {tag: [b]}, steps: [c]}": (
-        "1:24 type: a text, a number, true, false or null is expected here, not a list "
-        "(write a text, a number, true, false or null)"
+        "1:24 type: a string, a number, true, false or null is expected here, not a list "
+        "(write a string, a number, true, false or null)"
     ),
     "{id: a, extends: Base One, steps: []}": (
         "1:18 id: the text `Base One` is not the id of a workflow (write it like notify-team or notify-team@^1)"
@@ -168,7 +170,7 @@ BAD_TOPS = {
 
 KINDS = "prompt, tool, approve, workflow, each, repeat"
 BAD_STEPS = {
-    "5": "2:10 type: a step is an object or a text, not the number 5 (write `id` and what to do)",
+    "5": "2:10 type: a step is an object or a string, not the number 5 (write `id` and what to do)",
     "''": "2:10 length: the text is empty (at least 1 wanted)",
     "{prompt: Write the notes for all}": "2:10 missing_key: `id` is missing (add `id: write-the-notes-for`)",
     "{tool: git.tag}": "2:10 missing_key: `id` is missing (add `id: git-tag`)",
@@ -216,12 +218,12 @@ BAD_STEPS = {
         "2:15 id: `output` can't be the id of a step: in expressions it is a field of one (choose another word)"
     ),
     f"{{id: {'x' * 65}, prompt: c}}": "2:15 length: the text has 65 characters (at most 64 are allowed)",
-    "{id: a, prompt: }": "2:26 type: a text is expected here, not nothing (write a value, or remove the key)",
+    "{id: a, prompt: }": "2:26 type: a string is expected here, not nothing (write a value, or remove the key)",
     f"{{id: a, prompt: {'x' * 20_001}}}": "2:26 length: the text has 20,001 characters (at most 20,000 are allowed)",
     "{id: a, prompt: b, after: c}": "2:36 type: a list is expected here, not the text `c` (make it a list: [c])",
-    "{id: a, prompt: b, after: [1]}": '2:37 type: a text is expected here, not the number 1 (put it in quotes: "1")',
+    "{id: a, prompt: b, after: [1]}": '2:37 type: a string is expected here, not the number 1 (put it in quotes: "1")',
     "{id: a, prompt: b, when: 3}": (
-        '2:35 type: a text, true or false is expected here, not the number 3 (put it in quotes: "3")'
+        '2:35 type: a string, true or false is expected here, not the number 3 (put it in quotes: "3")'
     ),
     "{id: a, prompt: b, priority: 1.5}": (
         "2:39 type: a whole number is expected here, not the number 1.5 (write a whole number)"
@@ -286,7 +288,7 @@ BAD_STEPS = {
     ),
     "{id: a, each: b}": "2:10 missing_key: `steps` is missing (add `steps`)",
     "{id: a, each: 5, steps: [b]}": (
-        '2:24 type: a text or a list is expected here, not the number 5 (put it in quotes: "5")'
+        '2:24 type: a string or a list is expected here, not the number 5 (put it in quotes: "5")'
     ),
     "{id: a, each: b, as: My Item, steps: [c]}": "2:31 id: the text `My Item` is not a name (write it like `my_item`)",
     "{id: a, each: b, max: 10001, steps: [c]}": (

@@ -1,6 +1,7 @@
 """Words that may not come back: quaint ones for which this field has a plain one.
 
-Searched in strings, comments and names of src/, in the workflows, and in every document. Standard library only."""
+Searched in strings, comments and names of src/ and bench/, in the console's source, in the workflows, in Makefile and
+pyproject.toml, and in every document. Standard library only."""
 
 from __future__ import annotations
 
@@ -15,11 +16,14 @@ PLAIN_WORDS = {
     r"mend(s|ed|ing)?": "fix",
     r"sound(ness)?": "valid",
     r"told": "reported, shown",
+    r"untold": "unlisted, not shown",
     r"anew": "again",
     r"(?<!by )hand(s|ed|ing)?[ -](it |them |this |that )?in": "submit",
     r"handed (back|out)|hands? (back|out)|handing (back|out)": "return, assign",
     r"(take|takes|taken|took|taking) (it |them )?back": "undo",
-    r"(came|comes|come) to (a|an|the|be|nothing|something|this)|(it|they|that|what \w+) (came|comes) to": "result",
+    r"came to|(comes|come) to (a|an|the|be|nothing|something|this)|(it|they|that|what \w+) comes to": "result",
+    r"(has|have|had) not come": "has not started, has not reached it",
+    r"can(?:'|\u2019)t be had|can ?not be had": "is not available, can't be installed",
     r"(came|comes|come) of (it|them|that)|what (came|comes) of": "result",
     r"for good": "permanently",
     r"begins|begun": "starts, started",
@@ -57,9 +61,10 @@ def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
 BANNED = _any_of(PLAIN_WORDS)
 BANNED_IN_CODE = _any_of((*PLAIN_WORDS, *PLAIN_WORDS_IN_CODE))
 BANNED_NAMES = re.compile(
-    r"(?:^|_)(mend(?:s|ed|ing)?|told|anew|hand_in|handed_in|unwell|astray|begun|nobody|whom)(?:_|$)"
+    r"(?:^|_)(mend(?:s|ed|ing)?|told|untold|anew|hand_in|handed_in|unwell|astray|begun|nobody|whom)(?:_|$)"
 )
 PROSE = (".json", ".md", ".toml", ".yaml")
+CONSOLE = (".css", ".html", ".ts", ".tsx")
 
 
 @dataclass(frozen=True)
@@ -73,13 +78,18 @@ class Offence:
 
 def offences(root: Path) -> list[Offence]:
     """Every banned word below a folder, in the order of files and lines."""
-    source = sorted((root / "src").rglob("*"))
+    source = [*sorted((root / "src").rglob("*")), *sorted((root / "bench").rglob("*"))]
     documents = [
         *sorted(root.glob("*.md")),
         *sorted((root / "docs").rglob("*.md")),
         *sorted((root / "examples").rglob("*")),
     ]
+    # What a page shows stands between its tags, so the console's files are searched whole, like prose.
+    plain = [file for file in sorted((root / "ui" / "src").rglob("*")) if file.suffix in CONSOLE]
+    plain += [file for file in (root / "Makefile", root / "pyproject.toml") if file.exists()]
     found: list[Offence] = []
+    for file in plain:
+        found += in_prose(str(file.relative_to(root)), file.read_text(encoding="utf-8"), BANNED_IN_CODE)
     for file in (*source, *documents):
         name = str(file.relative_to(root))
         if file.suffix == ".py":

@@ -60,7 +60,7 @@ export const ATTEMPT: Record<string, Look> = {
 
 export const SERVER: Record<string, Look> = {
   used: look('Working', 'completed', 'ok'),
-  unasked: look('Not called yet', 'ready', 'off'),
+  not_called: look('Not called yet', 'ready', 'off'),
   open: look('Not being called', 'failed', 'bad'),
   half_open: look('Trying again', 'clock', 'wait'),
   changed: look('Changed since pinned', 'warning', 'wait'),

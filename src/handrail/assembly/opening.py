@@ -249,7 +249,7 @@ async def open_store(
         courier = WitnessCourier(checkpoints, witnesses, register, record_writer.clock)
         checkpointer = Checkpointer(store, checkpoints, parts.signer, record_writer.clock, courier.wake)
         if compare and (breaks := await checkpointer.compare()):
-            raise IntegrityBroken(f"the journal is not what its last checkpoint says: {found_text(breaks)}")
+            raise IntegrityBroken(f"the journal differs from its last checkpoint: {found_text(breaks)}")
         sealer = TurnSealer(checkpointer, parts.turns)
         every = settings.choices.checkpoint_every
         journal = CheckpointingJournal(store, sealer, every=every, unsealed=parts.unsealed)

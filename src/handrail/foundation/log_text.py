@@ -20,5 +20,5 @@ def clean_logs_with(clean: Callable[[str], str] | None) -> None:
 
 
 def clean_log_text(text: str) -> str:
-    """A text as it may be logged."""
+    """A string as it may be logged."""
     return _cleaners[0](text)

@@ -1,4 +1,4 @@
-"""Loads a definition from a text, with all findings at once, in the order of the text.
+"""Loads a definition from a string, with all findings at once, in the order of the text.
 
 read -> structure -> extends -> structure of the whole -> definition -> pins -> analysis. A later stage is left out only
 if it is impossible; parts with a wrong structure are removed first, if that changes nothing else (pruning.py). Other
@@ -53,7 +53,7 @@ def unsurveyed(_tools: Collection[str], _rules: Collection[str]) -> Local:
 
 
 def load_definition(text: str | bytes, *, name: str, catalog: Catalog = EMPTY, survey: Survey = unsurveyed) -> Loaded:
-    """The definition in a text, and all findings. A text is loaded once, as long as what it refers to is the same.
+    """The definition in a string, and all findings. A string is loaded once, as long as what it refers to is the same.
 
     `survey` gives what is known about the tools and rules in it."""
     content = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
@@ -61,12 +61,12 @@ def load_definition(text: str | bytes, *, name: str, catalog: Catalog = EMPTY, s
 
 
 def load_data(data: Json, *, name: str = "<plan>", catalog: Catalog = EMPTY, survey: Survey = unsurveyed) -> Loaded:
-    """The definition in data that came without a text, and all findings."""
+    """The definition in data that came without text, and all findings."""
     try:
         document = document_of(data, name=name)
     except Invalid as error:
         return Loaded(definition=None, findings=error.findings)
-    # No text starts with a zero byte, so data never shares a cache entry with a text, which has positions.
+    # No text starts with a zero byte, so data never shares a cache entry with text, which has positions.
     content = b"\0" + canonical_bytes(document.value)
     return _cached_or_loaded(content, lambda: document, _Setting(name, catalog, survey))
 

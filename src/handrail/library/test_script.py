@@ -52,7 +52,7 @@ CATEGORIES: Final = tuple(category.value for category in Category)
 _KINDS: Final[Mapping[type, str]] = {
     dict: "an object",
     list: "a list",
-    str: "a text",
+    str: "a string",
     bool: "true or false",
 }
 
@@ -73,7 +73,7 @@ def suite_file(file: str | FilePath) -> FilePath:
 
 
 def read_tests(text: str | bytes, *, name: str, definition: Definition | None = None) -> Suite:
-    """The tests in a text; with a definition, the names of steps are checked too."""
+    """The tests in a string; with a definition, the names of steps are checked too."""
     try:
         document = read_document(text, name=name)
     except Invalid as error:

@@ -344,7 +344,7 @@ TESTS_NOTICE: Final = RuleCard(
                     "new": {"type": "string", "maxLength": 4_000},
                 },
             },
-            "description": "The test, and how the product is broken: a text that is in the file once, and another.",
+            "description": "The test, and how the product is broken: a string that is in the file once, and another.",
         },
         **TOOLCHAIN,
     },

@@ -105,7 +105,7 @@ def bounded(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def readable(text: str) -> str:
-    """A text without control characters: file names may contain anything."""
+    """A string without control characters: file names may contain anything."""
     return _unreadable.sub("?", text)
 
 

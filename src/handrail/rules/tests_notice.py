@@ -19,7 +19,7 @@ from handrail.rules.toolchain.suite import TestSuite, tests_depend_on
 from handrail.rules.toolchain.task import Task
 from handrail.rules.toolchain.toolchain_runner import NotStarted
 
-BREAK: Final = "name a text that is in the file exactly once, and another text that changes what the code does"
+BREAK: Final = "name a string that is in the file exactly once, and another string that changes what the code does"
 
 
 async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:

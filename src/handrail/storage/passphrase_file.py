@@ -78,7 +78,7 @@ class PassphraseFile:
             raise self._unusable(error) from error
 
     def tried(self, text: str) -> Tried:
-        """What becomes of a try; it is counted."""
+        """The result of a try; it is counted."""
         try:
             with locked(self.folder / LOCK):
                 return self._try(text)

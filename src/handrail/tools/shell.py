@@ -176,7 +176,7 @@ def command_flaws(args: Mapping[str, Any]) -> Sequence[str]:
         if not _name.fullmatch(name)
     ]
     if not args["argv"][0]:
-        flaws.append("`argv` starts with an empty text; give a program")
+        flaws.append("`argv` starts with an empty string; give a program")
     if any("\0" in word for word in words):
         flaws.append("`argv` or `env` contains the character NUL; leave it out")
     if sum(len(word.encode(errors="replace")) for word in words) > ARGUMENTS_BYTES_MAX:

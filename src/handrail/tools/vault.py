@@ -70,7 +70,7 @@ class Vault:
         self._allowed_env = frozenset(allowed_env)
 
     def text(self, text: str, *, server: str) -> str:
-        """A text from the declaration of a server with its references filled in; ToolFailed says what is missing, or
+        """A string from the declaration of a server with its references filled in; ToolFailed says what is missing, or
         may not be given to that server."""
         references = _bounded(references_in(text))
         if not references:

@@ -50,7 +50,7 @@ def test_arguments_that_fit_or_are_not_known_yet_are_left_alone() -> None:
         ({"nmae": "x", "name": "y"}, ("steps[0].args.nmae", "takes no argument `nmae`", "did you mean `name`?")),
         ({"force": True}, ("steps[0].args", "`git.tag`: `name` is missing", "add `name`")),
         ({}, ("steps[0].tool", "`git.tag`: `name` is missing", "add `name`")),
-        ({"name": 3}, ("steps[0].args.name", "a text is expected here", "put it in quotes")),
+        ({"name": 3}, ("steps[0].args.name", "a string is expected here", "put it in quotes")),
         ({"name": "{{ inputs.v }}", "force": "no"}, ("steps[0].args.force", "", "")),
     ],
 )
@@ -110,7 +110,7 @@ def test_rules_of_packages_are_checked_like_ours() -> None:
     inside = {"rule": "all_of", "checks": [{"rule": "acme_licence", "spdx": 3}]}
     [(rule, where, message, _)] = checked(inside, rules=rules)
     assert (rule, where) == ("parameters", "steps[0].checks[0].checks[0].spdx")
-    assert "a text is expected" in message
+    assert "a string is expected" in message
     [unknown] = checked({"rule": "acme_licence", "spdx": "MIT", "sdpx": "x"}, rules=rules)
     assert unknown[1:3] == ("steps[0].checks[0].sdpx", "`acme_licence` takes no `sdpx`")
     assert unknown[3] == "did you mean `spdx`?"

@@ -226,7 +226,7 @@ def test_a_claimed_step_is_its_agents_until_the_claim_ends() -> None:
 
 
 def test_a_step_that_has_not_started_and_does_not_wait_for_an_agent_is_of_a_later_round() -> None:
-    with pytest.raises(Conflict, match="its round has not come"):
+    with pytest.raises(Conflict, match="its round has not started"):
         turn(fresh(TWO), Submission(step="write"), for_agent=("other",))
 
 

@@ -84,7 +84,7 @@ def test_the_why_line_says_what_failed_in_the_tools_words_who_decided_and_what_i
 def test_a_run_that_waits_says_for_whom_and_one_that_is_completed_nothing() -> None:
     assert [one.text for one in told().why] == ["Asked for approval: Publish 2.4.0?"]
     undecided = told((Action.APPROVE, "green"))
-    assert undecided.why[-1].text == "Somebody has to decide what becomes of it."
+    assert undecided.why[-1].text == "Somebody has to decide how to go on with it."
     done = plan({"id": "a", "tool": "x.do"})
     assert told(what=done).why == ()
 

@@ -109,7 +109,7 @@ async def test_calls_are_counted_with_times_failures_and_retries(journalist: Jou
     assert (tag.p50_ms, tag.p95_ms, tag.p99_ms, tag.max_ms) == (40, 60, 60, 60)
     assert tag.last == START + 100
     assert (told["file.write"].calls, told["file.write"].p50_ms) == (1, 5)
-    assert (report.is_cut, report.unread, report.untold) == (False, 0, 0)
+    assert (report.is_cut, report.unread, report.unlisted) == (False, 0, 0)
 
 
 async def test_what_the_engine_measured_wins_over_the_instants_of_events(journalist: Journalist) -> None:
@@ -275,7 +275,7 @@ async def test_tools_beyond_the_bound_are_counted_together(
     failure, again = failed("tag", Category.TRANSIENT), RetryScheduled(step="tag", attempt=2, due=START)
     await journalist.write(failure, again)
     report = await tool_figures(journalist.store)
-    assert ([one.tool for one in report.tools], report.untold) == (["ci.make"], 1)
+    assert ([one.tool for one in report.tools], report.unlisted) == (["ci.make"], 1)
 
 
 async def test_outages_tell_when_why_and_how_long(journalist: Journalist) -> None:

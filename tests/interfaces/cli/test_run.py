@@ -206,7 +206,7 @@ def test_a_failure_is_reported_with_commands_that_can_be_typed(shell: Shell) -> 
     assert shell.run(*typed.split(), "--reason", "not needed").exit_code == 0
     after = shell.json("run", "show", run)
     assert (after["status"], after["progress"]) == ("completed", {"done": 3, "total": 3, "skipped": 1})
-    assert "steps over" in shell.run("run", "list", "--all").stdout.splitlines()[0].lower()
+    assert "steps ended" in shell.run("run", "list", "--all").stdout.splitlines()[0].lower()
     words = shell.run("run", "show", run, "--full").stdout
     assert "completed  2 of 3 steps done, 1 skipped" in words
     assert re.search(r"- read +skipped", words)

@@ -128,7 +128,7 @@ def test_all_parts_of_a_condition_count_and_that_is_noted() -> None:
         ({"var": 3}, "steps[0].runCondition.var", "the name of a variable"),
         ({"var": "a", "gt": "3"}, "steps[0].runCondition.gt", "a number is expected"),
         ({"var": "a", "in": "x"}, "steps[0].runCondition.in", "needs a list"),
-        ({"var": "a", "contains": 3}, "steps[0].runCondition.contains", "a text is expected"),
+        ({"var": "a", "contains": 3}, "steps[0].runCondition.contains", "a string is expected"),
         ({"var": "a", "matches": "("}, "steps[0].runCondition.matches", "not a pattern"),
         ({"and": {"var": "a"}}, "steps[0].runCondition.and", "needs a list of conditions"),
         ({"and": [{"var": "a"}, {"not": {}}]}, "steps[0].runCondition.and[1].not", "is empty"),

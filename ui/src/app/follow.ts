@@ -29,7 +29,7 @@ const ENDED = new Set(['completed', 'failed', 'cancelled', 'compensated', 'compe
 const BUSY = new Set(['running', 'compensating']);
 const BUSY_MS = 3_000;
 const IDLE_MS = 10_000;
-/** Nobody looks at a page for longer than this; a click goes on. */
+/** A page that is open for longer than this was probably forgotten; a click goes on. */
 const READS_MAX = 400;
 
 export const shown = store<Shown>({});
@@ -81,7 +81,7 @@ function fallback(run: AppRun): readonly Card[] {
     .map((one) => ({ ...(one as Card), effects: [], unshown: one.effects?.length ?? 0, why_not: 'this client shows only a part of the question' }));
 }
 
-/** Read the run again; and after a while once more, as long as it is open. */
+/** Read the run again; repeat after a while, as long as it is open. */
 export async function read(run: string, isAsked = false): Promise<void> {
   clearTimeout(timer);
   if (!host?.calls) return;

@@ -930,7 +930,7 @@ export interface SavedPlan {
   waves: readonly (readonly string[])[];
 }
 
-export type ServerState = "changed" | "half_open" | "open" | "unasked" | "untrusted" | "used";
+export type ServerState = "changed" | "half_open" | "not_called" | "open" | "untrusted" | "used";
 
 export interface ServerView {
   changed: readonly PinChange[];

@@ -110,7 +110,7 @@ export function startLive(): void {
   channel = 'BroadcastChannel' in window ? new BroadcastChannel(CHANNEL) : null;
   channel?.addEventListener('message', (event: MessageEvent<Message>) => take(event.data));
   watchSilence();
-  // What the page brought is as old as the page; another tab's feed may have told the others of what came since.
+  // What the page brought is as old as the page; another tab's feed may have reported to the others what happened since.
   setTimeout(() => leads || [...readers].forEach((reader) => notify(reader)), FIRST_READ_MS);
   if (channel && navigator.locks) {
     // The lock is held until the tab is closed; then the next tab in line leads.

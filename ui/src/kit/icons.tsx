@@ -1,5 +1,5 @@
 /** Every icon of the console, drawn for it on a 16 x 16 grid. The shape of a state tells it without colour:
- * disc = over well, octagon = over badly, diamond = needs you, triangle = unknown, ring = open, dashes = not begun or being undone. */
+ * disc = over well, octagon = over badly, diamond = needs you, triangle = unknown, ring = open, dashes = not started or being undone. */
 import type { ComponentChildren, JSX } from 'preact';
 
 const line = { fill: 'none', stroke: 'currentColor', 'stroke-width': 1.5, 'stroke-linecap': 'round', 'stroke-linejoin': 'round' } as const;

@@ -377,7 +377,7 @@ function useNotifications(items: readonly WaitingItem[]): void {
     try {
       on = localStorage.getItem('handrail.notify') === 'on';
     } catch {
-      on = false; // storage is off: nobody can have switched them on
+      on = false; // storage is off: they can not have been switched on
     }
     if (!before || !on || !('Notification' in window) || Notification.permission !== 'granted') return;
     for (const item of items) {

@@ -220,7 +220,7 @@ function Whole({ proof, again }: { proof: JournalProof; again: () => void }): JS
           <section class="card pad">
             <h2>What this cannot show</h2>
             <p class="c-2" style={{ margin: '4px 0 10px' }}>
-              Whoever holds the private key could sign another story. Give the fingerprint, or a checkpoint, to somebody else.
+              A person who has the private key could sign another story. Give the fingerprint, or a checkpoint, to somebody else.
             </p>
             <div class="row wrap">
               <Button small disabled={!proof.key} onClick={() => void copyText(proof.key ?? '', 'Fingerprint copied')}>

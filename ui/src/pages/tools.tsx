@@ -98,7 +98,7 @@ function Nodes(): JSX.Element | null {
 
 function titleOf(servers: readonly ServerView[], trouble: readonly ServerView[], changed: readonly ServerView[]): string {
   const all = servers.length;
-  const unasked = servers.filter((one) => one.state === 'unasked').length;
+  const unasked = servers.filter((one) => one.state === 'not_called').length;
   if (!all) return 'No tool server is set up';
   if (trouble.length) return `${trouble.length} of ${count(all, 'server')} ${trouble.length === 1 ? 'is' : 'are'} not being called`;
   if (changed.length) return `${listed(changed.map((one) => one.server))} changed since plans were saved`;
@@ -207,7 +207,7 @@ function ToolRow({ one, trouble }: { one: ToolView; trouble: ServerView | undefi
             {one.server || 'built in'} · {one.effect === 'compensatable' && !one.undo ? 'undone only by an undo in the plan' : EFFECTS[one.effect] ?? one.effect}
           </p>
         </td>
-        <td>{one.off ? <Pill look={SERVER.untrusted!} note="Refused" /> : trouble ? <Pill look={SERVER[trouble.state]!} /> : one.figures?.calls ? <Pill look={SERVER.used!} /> : <span class="c-3">{SERVER.unasked!.word}</span>}</td>
+        <td>{one.off ? <Pill look={SERVER.untrusted!} note="Refused" /> : trouble ? <Pill look={SERVER[trouble.state]!} /> : one.figures?.calls ? <Pill look={SERVER.used!} /> : <span class="c-3">{SERVER.not_called!.word}</span>}</td>
         <Figures of={one.figures} note={one.off} />
       </tr>
       {open ? (

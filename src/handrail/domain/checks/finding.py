@@ -46,7 +46,7 @@ WHO: Final = {FixedBy.AGENT: "you", FixedBy.PERSON: "a person", FixedBy.AUTHOR: 
 
 
 class Position(Struct, frozen=True):
-    """A place in a text, counted from 1, as editors do."""
+    """A position in text, counted from 1, as editors do."""
 
     file: str
     line: int

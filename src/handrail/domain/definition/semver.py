@@ -63,7 +63,7 @@ class Range(Struct, frozen=True):
 
 
 def parse_version(text: str) -> Version:
-    """The version that a text names."""
+    """The version that a string names."""
     version = _read(text)
     if version is None:
         raise Invalid(f"{text[:LENGTH_MAX]!r} is not a version", hint="write three numbers: 1.2.0 or 1.2.0-beta.1")
@@ -71,7 +71,7 @@ def parse_version(text: str) -> Version:
 
 
 def parse_range(text: str) -> Range:
-    """The range that a text names; an empty text, or `*`, is every release."""
+    """The range that a string names; an empty string, or `*`, is every release."""
     left = text.strip()
     parts: list[tuple[Version, Version | None]] = []
     named: set[tuple[int, ...]] = set()

@@ -41,7 +41,7 @@ def failure_parts(message: str, tool: str) -> FailureParts:
 
 
 def _plainest(text: str) -> str:
-    """What is said in a text that may be JSON: its message, or the text as it is."""
+    """What is said in a string that may be JSON: its message, or the text as it is."""
     if not text.lstrip().startswith(("{", "[")):
         return text
     try:

@@ -163,7 +163,7 @@ WORDED: Final[Mapping[type[Any], tuple[StoryKind, Wording]]] = {
     DecisionRecorded: (StoryKind.DECISION, _decided),
     ActionRecorded: (StoryKind.ACTION, worded("{who} reports", words="description")),
     StepRetried: (StoryKind.DECISION, worded("{who} chose to retry {step}", words="reason")),
-    StepAccepted: (StoryKind.DECISION, worded("{who} says that {step} did happen", words="reason")),
+    StepAccepted: (StoryKind.DECISION, worded("{who} confirmed that {step} happened", words="reason")),
     StepSkipped: (StoryKind.DECISION, worded("{who} skipped {step}", words="reason")),
     ApprovalOverridden: (StoryKind.DECISION, worded("{who} went past the approval {step}", words="reason")),
     StepFailed: (StoryKind.FAILURE, failed),

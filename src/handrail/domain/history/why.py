@@ -207,7 +207,7 @@ class _Why:
             if state.status is StepStatus.WAITING:
                 yield from self._waits_at(path, state)
         if self.failure is not None and self.run.status is RunStatus.RUNNING:
-            lead = "Somebody has to decide what becomes of it."
+            lead = "Somebody has to decide how to go on with it."
             yield WhySentence(kind=WhyKind.DECISION, lead=lead, n=self.failure.n)
 
     def _waits_at(self, path: str, state: StepState) -> Iterator[WhySentence]:

@@ -105,7 +105,7 @@ START: Final = Mark()
 
 
 def mark_from(text: str, what: str) -> Mark:
-    """The mark in a text; Invalid if no store would have written it. `what` names where the text came from."""
+    """The mark in a string; Invalid if no store would have written it. `what` names where the string came from."""
     if _number.fullmatch(text):
         return Mark.at(int(text))
     is_short = len(text) <= TEXT_LENGTH_MAX and text.count("-") < LANES_MAX

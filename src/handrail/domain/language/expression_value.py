@@ -59,7 +59,7 @@ class Frame:
     def spend(self, units: int) -> None:
         """Count work before it is done; refused if the limit is used up."""
         if self.work_left < 0:
-            raise ExpressionRefused("this needs too much work; make the lists or texts smaller")
+            raise ExpressionRefused("this needs too much work; make the lists or strings smaller")
         self.work_left -= units
 
 

@@ -23,7 +23,7 @@ _UNSUPPORTED: Final = (
 
 @lru_cache(maxsize=128)
 def linear_pattern(source: str) -> Callable[[str], bool]:
-    """A test whether the pattern occurs anywhere in a text."""
+    """A test whether the pattern occurs anywhere in a string."""
     if len(source) > PATTERN_LENGTH_MAX:
         raise Invalid(f"the pattern has {len(source):,} characters; at most {PATTERN_LENGTH_MAX:,} are allowed")
     # Imported here because it takes 47 ms, too long for every cold start.

@@ -1,4 +1,4 @@
-"""The filters of templates, and how a value is written in a text.
+"""The filters of templates, and how a value is written in text.
 
 Pure. A filter is a function of the value before the `|`. `default` needs the path, not its value: it is in
 expression_compiler.py."""
@@ -36,7 +36,7 @@ def text_of(value: Json) -> str:
     if isinstance(value, str):
         return value
     if value is None:
-        raise ExpressionRefused("is null: use default(...)")  # an empty gap in a text would go unnoticed
+        raise ExpressionRefused("is null: use default(...)")  # an empty gap in a string would go unnoticed
     return json_text(value)
 
 

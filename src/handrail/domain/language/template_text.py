@@ -1,7 +1,7 @@
 """Splits the text of a template into plain text, `{{ outputs }}` and `{% blocks %}`.
 
 Pure. The content of the tags is compiled in template_blocks.py. Each character is read a fixed number of times, even
-in a text full of openings that are never closed."""
+in a string full of openings that are never closed."""
 
 from __future__ import annotations
 

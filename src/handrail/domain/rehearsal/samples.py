@@ -61,7 +61,7 @@ def _together(base: Any, choices: Mapping[Path, Sequence[Any]]) -> list[Any]:
 
 
 def with_read(base: Any, paths: Iterable[Path]) -> Any:
-    """A value without a schema, with a text at each path that is read."""
+    """A value without a schema, with a string at each path that is read."""
     for path in sorted(paths, key=len):
         if path and EACH not in path and not any(isinstance(key, int) for key in path):
             base = _put(base, path, TEXT)

@@ -206,7 +206,7 @@ def require_turn(
     _require_not_taken(given, state, now)
     # Rounds run in order, with a limit on how many at once: a step that has not started must be one of the waiting.
     if state.status in STEP_NOT_STARTED and step not in for_agent:
-        raise Conflict(f"step {step!r} is not ready: its round has not come", hint=_open_words(run, for_agent))
+        raise Conflict(f"step {step!r} is not ready: its round has not started", hint=_open_words(run, for_agent))
 
 
 def _require_ready(run: Run, step: str, definition: Definition, for_agent: Collection[str]) -> None:

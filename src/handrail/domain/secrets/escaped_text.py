@@ -1,6 +1,6 @@
-"""Escaped text: what a text says once its escapes are read, and where each character of that came from.
+"""Escaped text: what a string means once its escapes are read, and where each character of that came from.
 
-Pure. Knows JSON, `\\x`, octal, percent and HTML escapes, mixed and several times over. A text here is UTF-8, one
+Pure. Knows JSON, `\\x`, octal, percent and HTML escapes, mixed and several times over. A string here is UTF-8, one
 character for each byte, so that escapes of bytes and of characters give the same. scrubbing.py looks for secrets in
 these views."""
 
@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import Struct
 
 DEPTH_MAX: Final = 4
-"""How many times a text is read: JSON in JSON in JSON is escaped three times."""
+"""How many times a string is read: JSON in JSON in JSON is escaped three times."""
 ROW_LENGTH_MIN: Final = 32
 
 _SURROGATES: Final = range(0xD800, 0xE000)
@@ -33,7 +33,7 @@ _may_hide: Final = re.compile(r"\\[uxU0-3/\\']|%[0-9A-Fa-f]{2}|&[#A-Za-z][0-9A-Z
 
 
 class TextView(Struct, frozen=True):
-    """A text as it can be read."""
+    """A string as it can be read."""
 
     text: str
     starts: Sequence[int]
@@ -44,7 +44,7 @@ class TextView(Struct, frozen=True):
 
 
 def as_bytes_text(text: str) -> str:
-    """A text as its UTF-8, one character for each byte."""
+    """A string as its UTF-8, one character for each byte."""
     return text if text.isascii() else text.encode(errors="surrogatepass").decode("latin-1")
 
 
@@ -54,12 +54,12 @@ def from_bytes_text(text: str) -> str:
 
 
 def may_hide(text: str) -> bool:
-    """Whether a text has escapes that its other views read."""
+    """Whether a string has escapes that its other views read."""
     return ("\\" in text or "%" in text or "&" in text) and _may_hide(text) is not None
 
 
 def may_go_on(text: str) -> bool:
-    """Whether a text may have encoded data that was broken into lines: one ends with a long row without a space."""
+    """Whether a string may have encoded data that was broken into lines: one ends with a long row without a space."""
     return any(
         len(line) >= ROW_LENGTH_MIN and " " not in line[-ROW_LENGTH_MIN:]
         for end in ("\\n", "\n")
@@ -80,14 +80,14 @@ def readings(text: str) -> Iterator[str]:
 
 
 def joined(text: str) -> str:
-    """A text without white space, also where it is escaped as in JSON."""
+    """A string without white space, also where it is escaped as in JSON."""
     for space in ("\\n", "\\r", "\\t", "\n", "\r", "\t", " "):
         text = text.replace(space, "")
     return text
 
 
 def views(text: str) -> Iterator[TextView]:
-    """All views of a text: read up to four times, each also without white space."""
+    """All views of a string: read up to four times, each also without white space."""
     view: TextView | None = TextView(text, range(len(text)), range(1, len(text) + 1))
     for _ in range(DEPTH_MAX + 1):
         if view is None:

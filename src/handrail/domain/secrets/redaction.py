@@ -83,7 +83,7 @@ def redact_inputs(inputs: Mapping[str, Any], schemas: Mapping[str, Any]) -> tupl
 
 
 def _shows_sign(text: str) -> bool:
-    """Whether a text may contain a secret with a recognisable prefix; may be wrong only towards yes, like the next."""
+    """Whether a string may contain a secret with a known prefix; may be wrong only towards yes, like the next."""
     return (
         ("\\" in text and _hides_letters(text) is not None)
         or ("A" in text and _at_capital(text) is not None)
@@ -92,7 +92,7 @@ def _shows_sign(text: str) -> bool:
 
 
 def _shows_name(text: str) -> bool:
-    """Whether a text in lower case may contain a secret that is recognised by what precedes it."""
+    """Whether a string in lower case may contain a secret that is recognised by what precedes it."""
     return (
         _at_colon(text) is not None
         or _at_score(text) is not None
@@ -148,7 +148,7 @@ class _Scrub:
             if clean == text:
                 return text
             text = clean
-        return REDACTED  # each removal uncovered another secret: such a text was crafted, so keep nothing
+        return REDACTED  # each removal uncovered another secret: such a string was crafted, so keep nothing
 
     def _object(self, value: dict[str, Any], *, hides: bool, is_exact: bool, depth: int) -> dict[str, Any]:
         clean: dict[str, Any] = {}
@@ -170,7 +170,7 @@ class _Scrub:
 
 
 def _is_open(text: str) -> bool:
-    """Whether a text under a secret's key may be shown: it is empty, or only a reference to a secret."""
+    """Whether a string under a secret's key may be shown: it is empty, or only a reference to a secret."""
     return not text or _REFERENCE.fullmatch(text) is not None
 
 

@@ -68,7 +68,7 @@ class SecretScrubber:
         return f"SecretScrubber({len(self.values)} values)"
 
     def may_find(self, text: str) -> bool:
-        """Whether a text (its UTF-8, one character for each byte) may hold a value; wrong only towards yes."""
+        """Whether a string (its UTF-8, one character for each byte) may hold a value; wrong only towards yes."""
         search = self._search
         if search is None:
             return False
@@ -79,7 +79,7 @@ class SecretScrubber:
         return may_go_on(text) and search(joined(text)) is not None
 
     def text(self, text: str) -> str:
-        """A text without the values; the same object if it has none."""
+        """A string without the values; the same object if it has none."""
         if self._search is None:
             return text
         plain = as_bytes_text(text)
@@ -130,7 +130,7 @@ class SecretScrubber:
         return "".join([*parts, text[done:]]) if parts else text
 
     def _found(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """Where the values are in a text, from and to, and what refers to each."""
+        """Where the values are in a string, from and to, and what refers to each."""
         for view in views(text):
             for forms in (self._encoded,) if view.is_joined else (self._plain, self._encoded):
                 for form, name in forms.items():
@@ -175,7 +175,7 @@ def _by_length(forms: Mapping[str, str]) -> Mapping[str, str]:
 def _needle_search(forms: Sequence[str]) -> Any:
     """One compiled search for a piece of every form; None if there are none.
 
-    The piece starts with the form's rarest character: at most places of a text, the search looks at one character."""
+    The piece starts with the form's rarest character: at most places of a string, the search looks at one character."""
     if not forms:
         return None
     trie: dict[str, Any] = {}

@@ -22,7 +22,7 @@ _ASSIGNED: Final = (
 
 
 class Form(Struct, frozen=True):
-    """A kind of secret: words of which a text must contain one, and its pattern; group 1, if any, is kept."""
+    """A kind of secret: words of which a string must contain one, and its pattern; group 1, if any, is kept."""
 
     kind: str
     signs: tuple[str, ...]
@@ -139,12 +139,12 @@ def names_secret(name: str) -> bool:
 
 
 def looks_secret(text: str) -> str | None:
-    """The kind of secret in a text, if it contains one that can be recognised by its shape."""
+    """The kind of secret in a string, if it contains one that can be recognised by its shape."""
     return next((form.kind for form in forms_in(text) if form.pattern.search(text)), None)
 
 
 def forms_in(text: str) -> Iterator[Form]:
-    """The forms that a text may contain, by their signs."""
+    """The forms that a string may contain, by their signs."""
     lowered = text.lower()
     for form in FORMS:
         if any(sign in lowered for sign in form.signs):

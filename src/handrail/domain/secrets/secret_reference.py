@@ -48,7 +48,7 @@ def is_name(text: str) -> bool:
 
 
 def references_in(text: str) -> list[Reference]:
-    """All references in a text, in order, with repetitions."""
+    """All references in a string, in order, with repetitions."""
     if OPENING not in text:
         return []
     return [_reference(found) for found in _REFERENCE.finditer(text)]
@@ -74,7 +74,7 @@ def visible_words(place: str) -> str:
 def reference_places(written: Any, rendered: Any, *, is_top: bool) -> tuple[Path, ...]:
     """Where in a step's rendered arguments there are references that may be filled in.
 
-    `written` is what the definition says. A text of it is trusted if it has no templates, or if these use only `inputs`
+    `written` is what the definition says. A string is trusted if it has no templates, or if these use only `inputs`
     and the step is in the run's top list (`is_top`): inputs of an inlined workflow may be results of tools."""
     if not _holds_opening(rendered):
         return ()

@@ -236,7 +236,7 @@ def _finding_words(finding: dict[str, Any]) -> str:
 
 
 def _as_written(text: str) -> str:
-    """A text as it is in a body, with escaped quotes and line breaks; in lower case."""
+    """A string as it is in a body, with escaped quotes and line breaks; in lower case."""
     said = text.encode("utf-8", "replace").decode()
     return msgspec.json.encode(said)[1:-1].decode().lower()
 

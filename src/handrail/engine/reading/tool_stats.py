@@ -80,7 +80,7 @@ class ToolReport(Struct, frozen=True, kw_only=True):
     """Whether older events were left out because there are too many."""
     unread: int = 0
     """How many events could not be read, or belong to runs that could not."""
-    untold: int = 0
+    unlisted: int = 0
     """How many calls were of tools beyond the limit of listed tools."""
 
 
@@ -107,7 +107,7 @@ async def tool_figures(
         events=looked_at,
         is_cut=is_cut,
         unread=reader.unread,
-        untold=tally.untold,
+        unlisted=tally.unlisted,
     )
 
 

@@ -227,7 +227,7 @@ class Tally:
         self._servers: dict[str, _Line] = {}
         self._started: BoundedCache[tuple[str, str, bool], int] = BoundedCache(OPEN_MAX)
         self._outages: dict[str, deque[Outage]] = {}
-        self.untold = 0
+        self.unlisted = 0
         """How many calls were of tools that are not listed."""
 
     def take(self, entry: Entry, called: Called) -> None:
@@ -283,7 +283,7 @@ class Tally:
             return  # it was cancelled before it started, so there was no call
         line = self._line(tool, is_undo=ending.is_undo and called.is_own_undo)
         if line is None:
-            self.untold += 1
+            self.unlisted += 1
             return
         lasted = None if started is None else entry.at - started
         line.add(ending, at=entry.at, lasted=lasted)

@@ -46,7 +46,7 @@ class Passphrase(Protocol):
         ...
 
     def tried(self, text: str) -> Tried:
-        """What becomes of this try; it is counted."""
+        """The result of this try; it is counted."""
         ...
 
 

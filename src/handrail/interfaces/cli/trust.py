@@ -35,7 +35,9 @@ RESTART = "programs that are running keep what they were started with: restart t
 
 @click.group(invoke_without_command=True)
 @click.option("--revoke", is_flag=True, help="Stop trusting this project.")
-@click.option("--digest", metavar="DIGEST", default="", help="Trust exactly the content with this digest, unasked.")
+@click.option(
+    "--digest", metavar="DIGEST", default="", help="Trust exactly the content with this digest, without asking."
+)
 @json_option
 @click.pass_context
 @reports_errors

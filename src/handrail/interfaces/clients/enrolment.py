@@ -78,7 +78,7 @@ def entry_removed(client: Client, scope: Scope, host: HostPaths, name: str) -> S
     if _named(file, lambda text: entries(client, text).get(name)) is None:
         return SettingsChange(client, scope, file, NONE, None if file.content is None else file.text)
     backups = {path: read_file(path).text for path in backups_of(file.path)}
-    # A text is the one from before handrail if adding our entry to it gives exactly the current text.
+    # A string is the one from before handrail if adding our entry to it gives exactly the current text.
     known = [text for text in (*backups.values(), None) if _leads_to(client, text, file.text, name)]
     if known:
         before = known[0]
@@ -119,7 +119,7 @@ def _named(file: SettingsFile, work: Callable[[str], T]) -> T:
 
 
 def _leads_to(client: Client, before: str | None, after: str, name: str) -> bool:
-    """Whether `before`, or an empty text, becomes `after` when the entry is added."""
+    """Whether `before`, or an empty string, becomes `after` when the entry is added."""
     before = before or ""
     try:
         entry = entries(client, after).get(name)

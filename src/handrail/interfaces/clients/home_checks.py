@@ -40,7 +40,7 @@ NO_WITNESS: Final = (
     "there is none: who can write HANDRAIL_HOME can replace key, checkpoints and journal together, unseen by verify"
 )
 WITHOUT_SANDBOX: Final = (
-    "install bubblewrap 0.8 or newer; where that can't be had, let checks run without a sandbox, as your own shell "
+    "install bubblewrap 0.8 or newer; where it can't be installed, let checks run without a sandbox, as your own shell "
     'does: [checks] sandbox = "off" in config.toml of HANDRAIL_HOME; they can then read and change all that you can'
 )
 SANDBOX_OFF: Final = (

@@ -15,7 +15,7 @@ from handrail.interfaces.clients.layout import indent_of, line_end, margin_at, n
 
 
 def read(text: str) -> dict[str, Any]:
-    """The text's object; an empty text is an empty object."""
+    """The text's object; an empty string is an empty object."""
     value = read_tree(text).value if text.strip() else {}
     if not isinstance(value, dict):
         raise Invalid("it is not an object", hint="it should look like {...}")

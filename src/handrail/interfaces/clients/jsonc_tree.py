@@ -1,6 +1,6 @@
 """JSON with comments and trailing commas, read into a tree with positions in the text.
 
-Only reads; jsonc_text.py uses the positions to change a text. Workflows are strict JSON
+Only reads; jsonc_text.py uses the positions to change a string. Workflows are strict JSON
 (library/documents/json_document.py)."""
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class JsonMember:
 
 
 def read_tree(text: str) -> JsonNode:
-    """The tree of a text; Invalid says where it is not JSON."""
+    """The tree of a string; Invalid says where it is not JSON."""
     reader = _JsoncReader(text)
     root = reader.value(0)
     if reader.next():

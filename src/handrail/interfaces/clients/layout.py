@@ -1,4 +1,4 @@
-"""The layout of a text: line ends and indentation, so that an addition looks like the rest. Pure."""
+"""The layout of text: line ends and indentation, so that an addition looks like the rest. Pure."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ Pair = tuple[yaml.ScalarNode, yaml.Node]
 
 
 def read(text: str) -> dict[str, Any]:
-    """The text as data; an empty text is an empty mapping."""
+    """The text as data; an empty string is an empty mapping."""
     try:
         value = yaml.safe_load(text)
     except yaml.YAMLError as error:

@@ -1,4 +1,4 @@
-"""Text widths: how wide a text may become in a browser's font, and text cut or wrapped to a width.
+"""Text widths: how wide a string may become in a browser's font, and text cut or wrapped to a width.
 
 Pure. An SVG cannot measure its own text and does not know which font it will be drawn with, so a width here is an upper
 bound: the widest of the common sans-serif fonts in bold, plus a margin. Drawing is in svg.py, which also clips."""

@@ -18,7 +18,7 @@ from handrail.interfaces.reports.safe_text import html, html_value
 from handrail.interfaces.reports.style import STYLE, state_look
 from handrail.interfaces.reports.timeline_svg import timeline_svg, unshown_rows
 
-# Nothing may be loaded, whatever a text of the run says: escaping is the first guard, this is the second.
+# Nothing may be loaded, whatever a string of the run says: escaping is the first guard, this is the second.
 POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 STEPS_MAX: Final = 2_000
 LINES_MAX: Final = 2_000

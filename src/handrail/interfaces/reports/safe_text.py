@@ -22,14 +22,14 @@ LINKED: Final = re.compile(r"(?i)(:)(?=//)|(www)(?=\.)")
 
 
 def shown(text: object, limit: int = TEXT_LENGTH_MAX) -> str:
-    """A text without characters that can't be seen, line breaks kept; the start of a long one."""
+    """A string without characters that can't be seen, line breaks kept; the start of a long one."""
     whole = str(text)
     kept = "".join(char for char in whole[:limit] if char.isprintable() or char in "\n\t")
     return kept if len(whole) <= limit else f"{kept}… [{len(whole) - limit} more characters]"
 
 
 def html(text: object, limit: int = TEXT_LENGTH_MAX) -> str:
-    """A text for HTML, also inside an attribute."""
+    """A string for HTML, also inside an attribute."""
     return escape(shown(text, limit), quote=True)
 
 
@@ -39,6 +39,6 @@ def html_value(value: Any) -> str:
 
 
 def markdown(text: object, limit: int = LINE_LENGTH_MAX) -> str:
-    """A text for one line of Markdown, also inside a table."""
+    """A string for one line of Markdown, also inside a table."""
     line = LINKED.sub(rf"\g<0>{APART}", " ".join(shown(text, limit).split()))
     return "".join(REPLACED.get(char) or (f"\\{char}" if char in MARKED else char) for char in line)

@@ -45,7 +45,7 @@ SPLIT_IT: Final = "split it into several workflows"
 
 
 class Document(Struct, frozen=True):
-    """Data with positions; data that came without a text has none."""
+    """Data with positions; data that came without text has none."""
 
     name: str
     value: Json
@@ -89,7 +89,7 @@ def read_document(text: str | bytes, *, name: str, allows_twice: Callable[[Json]
 
 
 def document_of(value: Json, *, name: str) -> Document:
-    """A document of data that came without a text; it has the same limits as one that was read."""
+    """A document of data that came without text; it has the same limits as one that was read."""
     return _document(grow(name, lambda tree: _feed(tree, value)), name)
 
 
@@ -112,7 +112,7 @@ def _document(tree: Tree, name: str) -> Document:
 
 
 def _read(text: str, name: str) -> Tree:
-    """Read JSON or YAML: a text that starts with a brace may be either, so JSON is tried first."""
+    """Read JSON or YAML: a string that starts with a brace may be either, so JSON is tried first."""
     if name.endswith(".json"):
         return read_json(text, name=name)
     if text.lstrip(" \t\r\n")[:1] not in ("{", "["):
@@ -126,7 +126,7 @@ def _read(text: str, name: str) -> Tree:
 
 
 def _decoded(text: str | bytes, name: str) -> str:
-    """The characters of a text that is not too large; a byte order mark is dropped."""
+    """The characters of a string that is not too large; a byte order mark is dropped."""
     if len(text) > DOCUMENT_BYTES_MAX:
         raise _refusal(name, f"the document is larger than {DOCUMENT_BYTES_MAX:,} bytes", SPLIT_IT, rule="size")
     if isinstance(text, str):  # as bytes, so that lone surrogates are reported as in a file
@@ -170,11 +170,11 @@ def _feed(tree: Tree, value: Json) -> None:
             tree.leaf(value, None)
         case _:
             tree.stop(
-                f"{type(value).__name__} is not JSON", "give objects, lists, texts, numbers, true, false, null", None
+                f"{type(value).__name__} is not JSON", "give objects, lists, strings, numbers, true, false, null", None
             )
 
 
 def _text_key(tree: Tree, key: object) -> str:
     if not isinstance(key, str):
-        tree.flaw(f"the key {shown(repr(key))} is not a text", "make it a text", None)
+        tree.flaw(f"the key {shown(repr(key))} is not a string", "make it a string", None)
     return str(key)

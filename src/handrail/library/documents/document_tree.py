@@ -23,7 +23,7 @@ FINDINGS_MAX: Final = 200
 SHOWN_MAX: Final = 60
 WHERE_MAX: Final = 300
 
-QUOTE_IT: Final = "put it in quotes if it is a text"
+QUOTE_IT: Final = "put it in quotes if it is a string"
 EMPTY: Final = ("the document is empty", "write at least a name and steps")
 
 _lone_surrogate = re.compile("[\ud800-\udfff]")
@@ -164,7 +164,7 @@ class Tree:
     def repeat(self, anchor: str, position: Position) -> None:
         """A copy of a value that was anchored earlier."""
         if anchor not in self._anchors:
-            self.stop(f"`*{anchor}` has no anchor `&{anchor}` before it", "quote a text that starts with *", position)
+            self.stop(f"`*{anchor}` has no anchor `&{anchor}` before it", "quote a string that starts with *", position)
         original = self._anchors[anchor]
         if original is None:
             self.stop(f"`*{anchor}` contains itself", "write the value out", position)
@@ -276,6 +276,6 @@ def grow(name: str, read: Callable[[Tree], None]) -> Tree:
 
 
 def shown(text: str, *, most: int = SHOWN_MAX) -> str:
-    """A text for a message: short, and on one line."""
+    """A string for a message: short, and on one line."""
     short = text if len(text) <= most else f"{text[: most - 1]}…"
     return short.replace("\n", "\\n").replace("\r", "\\r")

@@ -44,14 +44,14 @@ _MISTAKES: Final = tuple(
     for pattern, message, fix in (
         (r"[\]},:]", "a value is missing here", "write one, or remove what waits for it"),
         (r"True\b|False\b|None\b", "JSON knows true, false and null", "write it in small letters, and null for None"),
-        (r"'", "a text needs double quotes", "write \"...\" instead of '...'"),
+        (r"'", "a string needs double quotes", "write \"...\" instead of '...'"),
         (r"#|/\*", *NO_COMMENTS),
-        (r"[-+.0-9]", "not a number that JSON knows", "write it like 12, -3 or 0.5, and a text in double quotes"),
-        (_VALID_START + r"[\n\r]", "a text can't go on in the next line", "close the quote, or write \\n"),
-        (_VALID_START + r"(?P<at>[\x00-\x1f])", "a control character in a text", "write it as \\t or \\u...."),
+        (r"[-+.0-9]", "not a number that JSON knows", "write it like 12, -3 or 0.5, and a string in double quotes"),
+        (_VALID_START + r"[\n\r]", "a string can't go on in the next line", "close the quote, or write \\n"),
+        (_VALID_START + r"(?P<at>[\x00-\x1f])", "a control character in a string", "write it as \\t or \\u...."),
         (_VALID_START + r"(?P<at>\\)", "not an escape that JSON knows", "double the \\"),
         (r'"', "the quote is never closed", "close it"),
-        (r"[A-Za-z_$]", "a text needs double quotes", 'write "..." around it'),
+        (r"[A-Za-z_$]", "a string needs double quotes", 'write "..." around it'),
         (r"", "no value can start here", "remove it"),
     )
 )

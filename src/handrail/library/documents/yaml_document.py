@@ -153,7 +153,9 @@ class _YamlReader:
         if event.anchor is not None:
             self._tree.flaw("a key can't have an anchor", "put it on the value", self._reached)
         if not isinstance(self._value(event), str):
-            self._tree.flaw(f"the key `{shown(key)}` is not a text", f"put it in quotes: '{shown(key)}'", self._reached)
+            self._tree.flaw(
+                f"the key `{shown(key)}` is not a string", f"put it in quotes: '{shown(key)}'", self._reached
+            )
         elif key == "<<" and not event.style:
             fix = "write the keys out; a whole workflow can be inherited with `extends`"
             self._tree.flaw("merge keys (`<<`) are not read", fix, self._reached)
@@ -177,12 +179,12 @@ class _YamlReader:
         if self._tree.wants_key and not isinstance(event, yaml.ScalarEvent):
             index = event.start_mark.index
             template = self._text[index - 1 : index + 1] == "{{"
-            fix = "quote a text that starts with {{: '{{ ... }}'" if template else "a key is a text"
+            fix = "quote a string that starts with {{: '{{ ... }}'" if template else "a key is a string"
             self._tree.stop("an object or list can't be a key", fix, self._reached)
         if event.tag is not None and event.tag != CORE_TAG + fitting:
             tag = event.tag.replace(CORE_TAG, "!!")
             self._tree.flaw(
-                f"the tag `{shown(tag)}` is not read", "remove it; quote a text that starts with !", self._reached
+                f"the tag `{shown(tag)}` is not read", "remove it; quote a string that starts with !", self._reached
             )
 
     def _position(self, mark: Any) -> Position:

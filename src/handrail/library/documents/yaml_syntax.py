@@ -36,9 +36,9 @@ INDENT: Final = "indent it like its neighbours"
 _WORDINGS: Final = (
     _Wording("document start", "this belongs to nothing above it", "start all keys of the document in the same column"),
     _Wording("a tab character", "a tab can't indent YAML", "indent with spaces"),
-    _Wording("cannot start any token", "a text can't start with this character", QUOTE),
+    _Wording("cannot start any token", "a string can't start with this character", QUOTE),
     _Wording(
-        "mapping values are not allowed", "a `:` where no key can be", f"{INDENT}, or quote a text that has `: ` in it"
+        "mapping values are not allowed", "a `:` where no key can be", f"{INDENT}, or quote a string with `: ` in it"
     ),
     _Wording("keys are not allowed", "a `?` where no key can be", QUOTE),
     _Wording("sequence entries are not allowed", "a list can't start here", "start it on a line of its own"),
@@ -58,12 +58,12 @@ _WORDINGS: Final = (
         "the object opened with `{` on line {line} is not closed",
         "add `}` or a comma, or quote the text",
     ),
-    _Wording("alias", "a text can't start with `*`", QUOTE),
-    _Wording("anchor", "a text can't start with `&`", QUOTE),
+    _Wording("alias", "a string can't start with `*`", QUOTE),
+    _Wording("anchor", "a string can't start with `&`", QUOTE),
     _Wording("block scalar", "not a text block that YAML knows", "write | or > alone, then indent all lines alike"),
-    _Wording("block mapping", "this belongs to no key", f"{INDENT}; quote the whole of a text that has quotes in it"),
+    _Wording("block mapping", "this belongs to no key", f"{INDENT}; quote the whole of a string that has quotes in it"),
     _Wording("block collection", "this belongs to no list", f"{INDENT}, and start each item with `- `"),
-    _Wording("tag", "a text can't start with `!`", QUOTE),
+    _Wording("tag", "a string can't start with `!`", QUOTE),
     _Wording("directive", "a line can't start with `%`", QUOTE),
     _Wording("incompatible", "not a version of YAML that is read here", "remove the %YAML line"),
     _Wording("node content", "no value can start here", QUOTE),

@@ -16,7 +16,7 @@ from handrail.library.shelf.catalog import EMPTY, Catalog
 
 
 class ImportedFile(Struct, frozen=True, kw_only=True):
-    """A converted workflow; without a text it can't be used, and the findings say why."""
+    """A converted workflow; without text it can't be used, and the findings say why."""
 
     id: str = ""
     text: str = ""

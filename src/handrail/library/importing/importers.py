@@ -87,7 +87,7 @@ def convert(document: Document, *, only: str = "", originals: Originals | None =
 
 
 def read_any(text: str | bytes, *, name: str) -> Document:
-    """The document in a text of any format; in those of WorkRail, a key may be given twice, as its reader allows."""
+    """The document in a string of any format; in those of WorkRail, a key may be given twice, as its reader allows."""
     return read_document(text, name=name, allows_twice=looks_like_workrail)
 
 

@@ -19,7 +19,7 @@ from handrail.library.documents.document import FINDINGS_MAX
 from handrail.library.documents.document_tree import shown
 
 TYPE_WORDS: Final = {
-    "string": "a text",
+    "string": "a string",
     "integer": "a whole number",
     "number": "a number",
     "boolean": "true, false",

@@ -152,7 +152,7 @@ def _special(mismatch: Mismatch, owner: str) -> Iterator[Flaw]:
             only = (
                 "under `extends`, a step is an object"
                 if isinstance(mismatch.value, str)
-                else "a step is an object or a text"
+                else "a step is an object or a string"
             )
             yield mismatch.flaw("type", f"{only}, not {described(mismatch.value)}", "write `id` and what to do")
         case Kind.Type() if owner in ("duration", "version") and mismatch.value is not None:

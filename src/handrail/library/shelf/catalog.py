@@ -67,7 +67,7 @@ class Catalog(WorkflowLookup, Protocol):
     """A lookup that can tell whether it has changed."""
 
     def fingerprint(self) -> str:
-        """A text that changes when anything in the catalog does."""
+        """A string that changes when anything in the catalog does."""
 
 
 class EmptyCatalog:

@@ -48,7 +48,7 @@ _NONE: Final[Mapping[str, float]] = {}
 
 
 def split(text: str) -> frozenset[str]:
-    """The stems of a text's words without stop words; of all of them if there are no others."""
+    """The stems of a string's words without stop words; of all of them if there are no others."""
     words = frozenset(_word.findall(text.lower()))
     return frozenset(map(stem_of, words - STOP_WORDS or words))
 

@@ -67,7 +67,7 @@ class WorkflowLibrary:
         ]
 
     def fingerprint(self) -> str:
-        """A text that changes when anything in the folders does."""
+        """A string that changes when anything in the folders does."""
         return self.catalog.fingerprint()
 
     def search(self, query: str = "", *, category: str = "", tags: Iterable[str] = ()) -> list[WorkflowEntry]:

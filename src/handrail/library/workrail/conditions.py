@@ -82,11 +82,11 @@ class UnclearCondition(Exception):
 
 
 def condition_text(holder: Reader, key: str, says: str) -> str:
-    """A condition of an old file that is a text, for the agent to judge; empty if it is none."""
+    """A condition of an old file that is a string, for the agent to judge; empty if it is none."""
     condition = holder.value.get(key)
     if not isinstance(condition, str) or not condition.strip():
         return ""
-    message = "WorkRail does not read a condition that is a text: it counts as true, and is shown to the agent"
+    message = "WorkRail does not read a condition that is a string: it counts as true, and is shown to the agent"
     holder.notes.note(holder.at(key), message, "write {var: ..., equals: ...}")
     return f"{says}: {condition.strip()}"
 

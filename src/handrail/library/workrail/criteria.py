@@ -47,7 +47,7 @@ def criteria_of(value: Any, names: Names, path: Path, notes: Notes) -> Criteria:
     reading = _Reading(names, notes)
     found = reading.whole(value, path)
     if any(check["rule"] == "length" for check in found):
-        reading.sentences.append("The output is a text: its length is checked.")
+        reading.sentences.append("The output is a string: its length is checked.")
     return Criteria(tuple(bounded(found)), tuple(reading.sentences), tuple(reading.reads))
 
 
@@ -146,7 +146,7 @@ class _Reading:
     def _contains(self, rule: Reader) -> Check | None:
         value = rule.value.get("value")
         if not isinstance(value, str) or not value:
-            self.notes.fault(rule.at("value"), f"a text is expected here, not {described(value)}")
+            self.notes.fault(rule.at("value"), f"a string is expected here, not {described(value)}")
             return None
         return {"rule": "contains", "text": verbatim(value)}
 

@@ -162,5 +162,5 @@ def _spellings(word: str) -> list[str]:
 
 def _text(value: Json) -> str:
     if not isinstance(value, str):
-        raise Invalid(f"a text is expected here, not {described(value)}")
+        raise Invalid(f"a string is expected here, not {described(value)}")
     return value.strip()

@@ -11,7 +11,7 @@ _ESCAPES: Final = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\
 
 
 def text_literal(text: str) -> str:
-    """A text in quotes."""
+    """A string in quotes."""
     return '"' + "".join(_ESCAPES.get(sign) or _printable(sign) for sign in text) + '"'
 
 

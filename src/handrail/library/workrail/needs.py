@@ -37,7 +37,7 @@ class Use(Struct, frozen=True, kw_only=True):
     first: int
     last: int
     is_shown: bool = False
-    """Whether it is only shown in a text: no condition depends on it."""
+    """Whether it is only shown in text: no condition depends on it."""
 
     @property
     def name(self) -> str:

@@ -64,12 +64,12 @@ class Reader:
         return (*self.path, *keys)
 
     def text(self, key: str) -> str:
-        """A text, without the white space around it; empty if there is none."""
+        """A string, without the white space around it; empty if there is none."""
         value = self.value.get(key)
         if value is None:
             return ""
         if not isinstance(value, str):
-            self._wrong(key, "a text", value)
+            self._wrong(key, "a string", value)
             return ""
         return value.strip()
 
@@ -118,7 +118,7 @@ class Reader:
             if isinstance(item, str):
                 found += [item.strip()] if item.strip() else []
             else:
-                self.notes.fault(self.at(key, index), f"a text is expected here, not {described(item)}")
+                self.notes.fault(self.at(key, index), f"a string is expected here, not {described(item)}")
         return found
 
     def note_unknown(self, known: Iterable[str]) -> None:

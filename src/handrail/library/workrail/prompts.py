@@ -128,7 +128,7 @@ def _joined(value: Any, blocks: _Blocks, *keys: str | int) -> str:
     if isinstance(value, str):
         return value.strip()
     if not isinstance(value, list | tuple):
-        blocks.notes.fault(blocks.at(*keys), f"a text is expected here, not {described(value)}")
+        blocks.notes.fault(blocks.at(*keys), f"a string is expected here, not {described(value)}")
         return ""
     return "".join(_part(part, blocks, *keys, index) for index, part in enumerate(value)).strip()
 

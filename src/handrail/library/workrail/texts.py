@@ -41,7 +41,7 @@ def verbatim_value(value: Json) -> Any:
 
 
 def filled(text: str, names: Names) -> str:
-    """A text with expressions for its placeholders; a variable that is not set shows as its name."""
+    """A string with expressions for its placeholders; a variable that is not set shows as its name."""
 
     def replaced(found: re.Match[str]) -> str:
         name = found[1]
@@ -56,7 +56,7 @@ def filled(text: str, names: Names) -> str:
 
 
 def placeholders(text: str) -> list[str]:
-    """The names of a text's placeholders, without those that WorkRail itself fills in."""
+    """The names of a string's placeholders, without those that WorkRail itself fills in."""
     return [found for found in _PLACEHOLDER.findall(text) if found and not _is_their_own(found)]
 
 

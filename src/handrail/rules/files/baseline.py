@@ -170,7 +170,7 @@ def _is_same(since: Since, now: Mapping[str, str], path: str) -> bool:
 
 
 async def state_of(project: ProjectFiles, since: Since) -> str:
-    """A text that differs if something else is compared with: for the digest of a rule's inputs."""
+    """A string that differs if something else is compared with: for the digest of a rule's inputs."""
     dirty = sorted((str(path), str(mark)) for path, mark in since.dirty.items())
     commit = await commit_of(project, since.commit)
     hidden = await newly_ignored(project, since.rules)  # not in the digest of the project's files

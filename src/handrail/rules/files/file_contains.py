@@ -24,7 +24,7 @@ PLACES_MAX: Final = 3
 
 
 class _Sought:
-    """A text or a pattern to search for."""
+    """A string or a pattern to search for."""
 
     def __init__(self, words: str, occurs: Callable[[str], bool]) -> None:
         self.words = words

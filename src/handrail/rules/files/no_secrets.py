@@ -55,7 +55,7 @@ FIX: Final = "remove it, read it from the environment, and have it replaced: it 
 
 
 class _Span(Struct, frozen=True, order=True):
-    """The position of a secret in a text."""
+    """The position of a secret in a string."""
 
     start: int
     end: int
@@ -199,7 +199,7 @@ def _secrets(path: str, text: str) -> Iterator[Finding]:
 
 
 def _spans(text: str) -> list[_Span]:
-    """All secrets in a text, in order; overlapping ones are merged."""
+    """All secrets in a string, in order; overlapping ones are merged."""
     forms: list[Form] = list(forms_in(text))
     if AWS_ID in forms and AWS_ID.pattern.search(text):
         forms.append(AWS_SECRET)

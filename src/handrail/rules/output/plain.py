@@ -98,7 +98,7 @@ PLAIN: Final = (
     PlainRule(
         RuleCard(
             name="json",
-            summary="It is a text with valid JSON, or structured data.",
+            summary="It is a string with valid JSON, or structured data.",
             example={"of": "config"},
         ),
         value.json,

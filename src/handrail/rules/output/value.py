@@ -76,7 +76,7 @@ def schema(parameters: Mapping[str, Any], given: Given) -> Iterator[Finding]:
 
 
 def json(parameters: Mapping[str, Any], given: Given) -> Iterator[Finding]:
-    """It is a text with valid JSON, or structured data."""
+    """It is a string with valid JSON, or structured data."""
     value = subject_of(parameters, given)
     if value is MISSING:
         yield missing("json", parameters)

@@ -292,7 +292,7 @@ def _last_words(ran: Ran) -> str:
 
 
 def _clean(text: str) -> str:
-    """A text that is safe to display: without characters that move a terminal's cursor or reverse text."""
+    """A string that is safe to display: without characters that move a terminal's cursor or reverse text."""
     return _unprintable.sub(" ", text).encode(errors="replace").decode()[:TEXT_MAX]
 
 

@@ -33,7 +33,7 @@ def probe(name: str) -> str:
 
 
 def assignment(name: str, value: Any) -> str:
-    """A line that assigns a value to a name, for languages that write lists, texts and numbers as JSON does."""
+    """A line that assigns a value to a name, for languages that write lists, strings and numbers as JSON does."""
     return f"{name} = {msgspec.json.encode(value).decode()};\n"
 
 

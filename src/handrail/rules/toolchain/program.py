@@ -51,7 +51,7 @@ class FoundProgram(Struct, frozen=True):
 
     @property
     def identity(self) -> str:
-        """A text that changes when the program does."""
+        """A string that changes when the program does."""
         return "\n".join(map(_state, (self.path, *self.needs)))
 
 
@@ -93,7 +93,7 @@ def shown_for(programs: Iterable[FoundProgram], more: Iterable[Path] = ()) -> tu
 
 
 def identities(programs: Iterable[FoundProgram]) -> str:
-    """A text that changes when any of these programs does."""
+    """A string that changes when any of these programs does."""
     return "\n".join(sorted({program.identity for program in programs}))
 
 

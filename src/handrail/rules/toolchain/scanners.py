@@ -171,7 +171,7 @@ def _of_osv(path: str, package: Mapping[str, Any], one: Mapping[str, Any]) -> Vu
 
 
 def _values(text: str) -> Iterator[Mapping[str, Any]]:
-    """The JSON objects in a text with one after the other."""
+    """The JSON objects in a string with one after the other."""
     decoder = json.JSONDecoder()
     at = 0
     for _ in range(VALUES_MAX):

@@ -224,7 +224,7 @@ def last_words(ran: Ran) -> str:
 
 
 def readable_lines(text: str) -> str:
-    """A text that is safe to display, with its line breaks."""
+    """A string that is safe to display, with its line breaks."""
     return _unreadable.sub("?", text.expandtabs(4))
 
 

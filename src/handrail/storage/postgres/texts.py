@@ -12,14 +12,14 @@ _ITSELF: Final = "\x01\x02"
 
 
 def stored(text: str) -> str:
-    """A text as it is stored."""
+    """A string as it is stored."""
     if "\0" in text or _ESCAPE in text:
         return text.replace(_ESCAPE, _ITSELF).replace("\0", _NUL)
     return text
 
 
 def stored_or_none(text: str | None) -> str | None:
-    """The same for a text that may be missing."""
+    """The same for a string that may be missing."""
     return None if text is None else stored(text)
 
 
@@ -29,5 +29,5 @@ def read(text: str) -> str:
 
 
 def read_or_none(text: str | None) -> str | None:
-    """The same for a text that may be missing."""
+    """The same for a string that may be missing."""
     return None if text is None else read(text)

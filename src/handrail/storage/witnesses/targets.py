@@ -1,4 +1,4 @@
-"""The table [witnesses] of config.toml in HANDRAIL_HOME: which targets there are, each a text with its kind in front.
+"""The table [witnesses] of config.toml in HANDRAIL_HOME: which targets there are, each a string with its kind in front.
 
     [witnesses]
     targets = ["file:/backup/handrail.jsonl", "git:/srv/audit.git", "https://witness.example/in", "syslog://host:514"]
@@ -30,7 +30,7 @@ def witnesses_of(table: Mapping[str, Any], *, home: Path) -> tuple[Witness, ...]
     """The witnesses that the table names; Invalid with what is wrong."""
     targets, token_env = table.get("targets", []), table.get("token_env", "")
     if table.keys() - KEYS or not isinstance(token_env, str) or not _is_texts(targets):
-        raise Invalid("config.toml: [witnesses] takes a list of texts: targets, and token_env", hint=EXAMPLE)
+        raise Invalid("config.toml: [witnesses] takes a list of strings: targets, and token_env", hint=EXAMPLE)
     if len(targets) > TARGETS_MAX or any(len(target) > TARGET_LENGTH_MAX for target in targets):
         raise Invalid(f"config.toml: [witnesses] has more than {TARGETS_MAX} targets, or a very long one", hint=EXAMPLE)
     return tuple(_witness(target, token_env, home) for target in dict.fromkeys(targets))

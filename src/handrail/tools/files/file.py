@@ -50,9 +50,9 @@ def file_tools(root: Root, kept: ContentStore) -> list[FunctionTool]:
             spec=_spec("read", "Read the text of a file.", at_path, {"text": TEXT}, effect=Effect.NONE),
             do=_in_thread(_reading(root)),
         ),
-        _changing(_spec("write", "Put a text into a file, new or not.", with_text, WRITTEN), write, _written, turns),
+        _changing(_spec("write", "Write text to a file, new or not.", with_text, WRITTEN), write, _written, turns),
         _changing(
-            _spec("append", "Add a text at the end of a file, new or not.", with_text, WRITTEN),
+            _spec("append", "Add text at the end of a file, new or not.", with_text, WRITTEN),
             append,
             _written,
             turns,

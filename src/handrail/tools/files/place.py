@@ -209,7 +209,7 @@ class GuardedPath:
 
 
 def _locked(folder: int) -> bool:
-    """Whether the lock on a folder could be had."""
+    """Whether the lock on a folder was free."""
     try:
         fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

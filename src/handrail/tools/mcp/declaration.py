@@ -130,9 +130,9 @@ WHEN_REACHED: Final = ("headers",)
 KEYS: Final = (*OWN_KEYS, *SERVER_RULE_KEYS, "tools")
 
 HINTS: Final[Mapping[str, str]] = {
-    "args": 'write a list of texts: ["mcp-server-git"]',
-    "env": 'write texts: {"TOKEN": "${secret:GIT}"}',
-    "headers": 'write texts: {"Authorization": "Bearer ${secret:TOKEN}"}',
+    "args": 'write a list of strings: ["mcp-server-git"]',
+    "env": 'write strings: {"TOKEN": "${secret:GIT}"}',
+    "headers": 'write strings: {"Authorization": "Bearer ${secret:TOKEN}"}',
     "url": "write the server's full address: https://host/mcp",
     "allow": 'write patterns of tool names: ["git_*"]',
     "deny": 'write patterns of tool names: ["git_push"]',

@@ -106,7 +106,7 @@ def as_in_project(ran: Ran, root: Path, copy: Path) -> Ran:
 
 
 def _moved(text: str, old: Path, new: Path) -> str:
-    """A text with one folder instead of another, wherever that is named: not as a part of another name."""
+    """A string with one folder instead of another, wherever that is named: not as a part of another name."""
     if str(old) not in text:
         return text
     return re.sub(rf"(?<![\w.-]){re.escape(str(old))}(?![\w.-])", lambda _: str(new), text)

@@ -49,7 +49,7 @@ def test_a_run_that_was_undone_is_reported_tool_by_tool(reply: Shell) -> None:
     assert tools["file.read", False]["failures"] == {"not_found": 1}
     assert tools["file.write", False]["p50_ms"] <= tools["file.write", False]["p99_ms"]
     assert re.fullmatch(r"20\d\d-.*Z", tools["file.write", True]["last"])
-    assert (answered["is_cut"], answered["unread"], answered["untold"]) == (False, 0, 0)
+    assert (answered["is_cut"], answered["unread"], answered["unlisted"]) == (False, 0, 0)
     words = reply.run("tools", "stats").stdout
     assert "file.write (undo)" in words
     assert "1 not_found" in words
@@ -78,7 +78,7 @@ def test_without_a_journal_there_is_nothing_to_tell(shell: Shell) -> None:
         "events": 0,
         "is_cut": False,
         "unread": 0,
-        "untold": 0,
+        "unlisted": 0,
     }
     assert not (shell.home / "journal.db").exists()
 
@@ -100,7 +100,7 @@ def test_a_server_that_was_left_alone_is_reported_with_when_why_and_how_long(she
 
 def test_what_was_left_out_is_said(reply: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     async def with_notes(store: tool_figures.FiguresStore, **_: object) -> tool_figures.ToolReport:
-        return tool_figures.ToolReport(tools=(), servers=(), events=7, is_cut=True, unread=2, untold=3)
+        return tool_figures.ToolReport(tools=(), servers=(), events=7, is_cut=True, unread=2, unlisted=3)
 
     monkeypatch.setattr(tools_stats, "tool_figures", with_notes)
     said = reply.run("tools", "stats").stderr

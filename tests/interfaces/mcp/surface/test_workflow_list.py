@@ -25,7 +25,7 @@ async def test_the_tools_are_listed_with_arguments_output_effect_and_undo(place:
         assert {"file.write", "http.request", "shell.run", "value.set"} <= tools.keys()
         assert tools["file.write"] == {
             "id": "file.write",
-            "description": "Put a text into a file, new or not.",
+            "description": "Write text to a file, new or not.",
             "args": {"path": "string", "text": "string"},
             "output": {"path": "string", "bytes": "integer"},
             "effect": "reversible",

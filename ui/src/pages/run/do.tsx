@@ -301,7 +301,7 @@ function PreviewBody({ given, rows, view }: { given: Preview; rows: readonly Row
   );
 }
 
-const STAYS: Record<string, string> = { no_undo: ' (nothing says how to undo it)', unknown: ' (nobody knows whether it happened)', given_up: ' (its undo was given up)', undo_fails: ' (its undo would fail)', not_undone: '' };
+const STAYS: Record<string, string> = { no_undo: ' (nothing says how to undo it)', unknown: ' (it is unknown whether it happened)', given_up: ' (its undo was given up)', undo_fails: ' (its undo would fail)', not_undone: '' };
 const staysWhy = (why: string | undefined): string => (why ? STAYS[why] ?? ` (${why})` : '');
 
 export function callText(call: CallAhead): string {

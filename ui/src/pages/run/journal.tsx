@@ -50,7 +50,7 @@ export function Journal({ run, rows, entry, at }: TabProps & { entry?: string })
   return (
     <div class="story-body">
       <div class="story">
-        {isStory ? lines.slice(0, limit).map((one) => <Told key={one.first} run={run} one={one} chosen={chosen >= one.first && chosen <= one.last} />) : events.map((event) => <EntryLine key={event.n} run={run} event={event} rows={rows} chosen={event.n === chosen} />)}
+        {isStory ? lines.slice(0, limit).map((one) => <StoryRow key={one.first} run={run} one={one} chosen={chosen >= one.first && chosen <= one.last} />) : events.map((event) => <EntryLine key={event.n} run={run} event={event} rows={rows} chosen={event.n === chosen} />)}
         {shown.length ? null : list.data || isStory ? (
           <Empty title="No entry matches" actions={<Button href={runUrl(run, '/journal')}>Show the story</Button>}>
             {count(story.data.n, 'entry', 'entries')} hidden by this filter.
@@ -96,7 +96,7 @@ const KIND: Record<string, readonly [IconName, string]> = { start: ['person', '2
 const PLAIN = new Set(['start', 'routine', 'action']);
 const ERASED = '[erased]';
 
-function Told({ run, one, chosen }: { run: string; one: StoryLine; chosen: boolean }): JSX.Element {
+function StoryRow({ run, one, chosen }: { run: string; one: StoryLine; chosen: boolean }): JSX.Element {
   const href = runUrl(run, `/journal/${one.last}`);
   const [icon, tone] = EVENT[one.event ?? ''] ?? KIND[one.kind] ?? ['said', '2'];
   const isCard = !!one.event && !PLAIN.has(one.kind) && one.event !== 'run_completed' && one.event !== 'run_compensated';

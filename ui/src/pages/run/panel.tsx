@@ -158,7 +158,7 @@ function Detail({ run, data, view, tries, chosen }: { run: string; data: StepDet
       ) : null}
       {data.undo ? <Undo undo={data.undo} run={run} view={view} /> : null}
       {data.input === undefined || data.input === null ? null : (
-        <Section title={prompt ? 'Prompt, as handed out' : 'Input'}>
+        <Section title={prompt ? 'Prompt, as the agent got it' : 'Input'}>
           <Value value={data.input} />
         </Section>
       )}

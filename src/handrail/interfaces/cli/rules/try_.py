@@ -84,7 +84,7 @@ def _parameters(given: Sequence[str], card: RuleCard) -> dict[str, Any]:
 
 
 def _value(text: str, schema: Any) -> Any:
-    """A value as JSON, else as a text; one value stands for a list of one where a list is wanted."""
+    """A value as JSON, else as a string; one value stands for a list of one where a list is wanted."""
     wants = schema.get("type") if isinstance(schema, Mapping) else None
     if wants == "string":
         return text

@@ -302,7 +302,7 @@ def print_runs(rows: Sequence[RunSummary], *, is_utc: bool = False) -> None:
         say(localized("no runs; `handrail run start FILE` starts one, `run list --all` shows ended ones"), err=True)
         return
     shown = time_format(is_utc=is_utc)
-    head: list[str | Column] = ["run", "status", Column("steps over", 2), Column("started", 1), "workflow", "what"]
+    head: list[str | Column] = ["run", "status", Column("steps ended", 2), Column("started", 1), "workflow", "what"]
     cells: list[Sequence[object]] = [
         (row.run, row.status.value, row.done, shown.ago(row.started), plain(row.workflow), _why(row)) for row in rows
     ]

@@ -75,7 +75,7 @@ def _as_data(report: ToolReport, now: int) -> dict[str, Any]:
         events=report.events,
         is_cut=report.is_cut,
         unread=report.unread,
-        untold=report.untold,
+        unlisted=report.unlisted,
     )
 
 
@@ -170,5 +170,5 @@ def _notes(report: ToolReport) -> Iterator[str]:
         yield f"only the latest {report.events:,} events were read; choose a shorter time with --since"
     if report.unread:
         yield f"{plural(report.unread, 'event')} could not be read; run `handrail journal verify`"
-    if report.untold:
-        yield f"{plural(report.untold, 'call')} of further tools are not listed"
+    if report.unlisted:
+        yield f"{plural(report.unlisted, 'call')} of further tools are not listed"

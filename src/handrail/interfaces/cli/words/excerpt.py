@@ -32,7 +32,7 @@ class Excerpt(Struct, frozen=True):
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text, without their ends."""
+    """The lines of a string, without their ends."""
     return _line_end.split(text)
 
 

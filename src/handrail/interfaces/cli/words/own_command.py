@@ -32,7 +32,7 @@ def own_command(words: str) -> str:
 
 
 def localized(text: str) -> str:
-    """A text in which every command in backquotes works where this one was typed."""
+    """A string in which every command in backquotes works where this one was typed."""
     settings = _settings()
     if settings is None:
         return text

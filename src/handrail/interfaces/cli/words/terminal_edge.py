@@ -68,7 +68,7 @@ def ask_yes(question: str) -> bool:
 
 
 def ask_text(question: str, *, is_hidden: bool = False) -> str:
-    """Ask for a text at the terminal, on stderr; `is_hidden` if it must not be shown while it is typed."""
+    """Ask for a string at the terminal, on stderr; `is_hidden` if it must not be shown while it is typed."""
     typed: str = click.prompt(visible_line(question), hide_input=is_hidden, err=True)
     return typed
 

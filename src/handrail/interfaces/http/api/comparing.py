@@ -47,7 +47,7 @@ async def compare_values(call: ApiCall) -> given.ValueComparison:
 
 
 async def _value(program: Assembly, run: Run, name: str) -> Any:
-    """The output of a step, of one of its tries, or all that a run came to."""
+    """The output of a step, of one of its tries, or the whole result of a run."""
     if not name:
         return {"inputs": run.inputs, "vars": run.vars, "outputs": run.outputs}
     step, _, number = name.rpartition(":")

@@ -10,7 +10,7 @@ from handrail.domain.instant import instant_text
 
 
 def instant_of(text: str, name: str, *, now: int, default: int) -> int:
-    """The instant that a text means, in milliseconds; an age counts back from now."""
+    """The instant that a string means, in milliseconds; an age counts back from now."""
     if not text:
         return default
     if text[0].isdigit() and "-" not in text:

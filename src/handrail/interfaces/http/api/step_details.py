@@ -75,7 +75,7 @@ async def _view(call: ApiCall, path: str) -> StepView:
     seen = await program.run_reader.status(call.run, detail=Detail.FULL, within=within, at=call.query.at)
     view = next((step for step in seen.steps if step.id == path), None)
     if view is None:
-        raise NotFound(f"step {path!r} of {call.run} has not started", hint="its loop or workflow has not come to it")
+        raise NotFound(f"step {path!r} of {call.run} has not started", hint="its loop or workflow has not reached it")
     return view
 
 

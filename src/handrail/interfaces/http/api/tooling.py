@@ -45,7 +45,7 @@ TROUBLE: Final = (
     ServerState.HALF_OPEN,
     ServerState.UNTRUSTED,
     ServerState.CHANGED,
-    ServerState.UNASKED,
+    ServerState.NOT_CALLED,
     ServerState.USED,
 )
 
@@ -177,7 +177,7 @@ def _state(name: str, breaker: Breaker, off: Mapping[str, str], unasked: Iterabl
         return ServerState.OPEN, breaker.message
     if breaker.status is BreakerStatus.HALF_OPEN:
         return ServerState.HALF_OPEN, breaker.message
-    return (ServerState.UNASKED if name in unasked else ServerState.USED), ""
+    return (ServerState.NOT_CALLED if name in unasked else ServerState.USED), ""
 
 
 def _tool(spec: ToolSpec, off: Mapping[str, str], figures: given.ToolFiguresView | None) -> given.ToolView:

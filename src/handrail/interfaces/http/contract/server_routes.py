@@ -201,7 +201,7 @@ SERVER: Final = (
         method=GET,
         path="/session",
         name="session",
-        summary="Who asks, and how they came in",
+        summary="Who asks, and how they signed in",
         gives=server_given.WhoAsks,
         tag="session",
     ),

@@ -1,4 +1,4 @@
-"""Cursors: where a list goes on, as a text that clients pass back and don't read. Pure."""
+"""Cursors: where a list goes on, as a string that clients pass back and don't read. Pure."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def _text(line: bytes) -> str:
 
 
 def _value(text: str) -> object:
-    """The JSON value of a text, if every parser would read the same value."""
+    """The JSON value of a string, if every parser would read the same value."""
     # Before decoding: Python's decoder recurses, and would raise RecursionError at some depth of its own.
     if deeper_than(text, DEPTH_MAX):
         raise _UnsafeJson(f"nested deeper than {DEPTH_MAX} levels: send flatter values")

@@ -40,7 +40,7 @@ def fitted_text(text: str, *, most: int = TEXT_MAX) -> str:
 
 
 def excerpt_of(text: str, length: int) -> str:
-    """The start of a text, and how much is missing."""
+    """The start of a string, and how much is missing."""
     return text if len(text) <= length else f"{text[:length]}… [{len(text) - length} more characters]"
 
 

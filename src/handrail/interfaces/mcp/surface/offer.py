@@ -66,7 +66,7 @@ class ResourceTemplate(Struct, frozen=True, kw_only=True):
 
 
 class Content(Struct, frozen=True, kw_only=True):
-    """The content of a resource: a text, or bytes."""
+    """The content of a resource: a string, or bytes."""
 
     text: str = ""
     blob: bytes | None = None
@@ -83,7 +83,7 @@ class PromptArgument(Struct, frozen=True, kw_only=True):
 
 
 class PromptOffer(Struct, frozen=True, kw_only=True):
-    """A text that a user can choose in the client, with arguments to fill in."""
+    """A message that a user can choose in the client, with arguments to fill in."""
 
     name: str
     title: str = ""

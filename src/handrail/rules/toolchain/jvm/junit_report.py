@@ -63,7 +63,7 @@ def _counts(cases: Sequence[_Case]) -> dict[str, int]:
 
 
 class _NoReport(Exception):
-    """A text that is no report."""
+    """A string that is no report."""
 
 
 @dataclass

@@ -139,7 +139,7 @@ class AboutServer(Shown, frozen=True):
 
 
 class WhoAsks(Shown, frozen=True):
-    """Who asks, and how they came in."""
+    """Who asks, and how they signed in."""
 
     person: str
     channel: str

@@ -74,7 +74,7 @@ class ServerState(StrEnum):
 
     USED = "used"
     """It is called."""
-    UNASKED = "unasked"
+    NOT_CALLED = "not_called"
     """It has not been asked for its tools yet."""
     OPEN = "open"
     """It is not called for a while, because it failed."""
