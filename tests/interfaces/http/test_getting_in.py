@@ -45,6 +45,14 @@ def test_a_link_opens_one_session_once(console: LiveConsole) -> None:
         assert second.get("/api/v1/session").status_code == 401
 
 
+def test_a_preview_of_the_link_does_not_use_it_up(console: LiveConsole) -> None:
+    link = console.ticket()
+    with console.nobody() as previewer, console.nobody() as person:
+        seen = previewer.head(link)
+        assert (seen.status_code, "set-cookie" in seen.headers) == (200, False)
+        assert person.get(link).status_code == 303
+
+
 def test_the_page_key_is_behind_the_hash_and_in_no_log(console: LiveConsole) -> None:
     with console.browser() as browser:
         key = browser.headers["x-handrail-key"]

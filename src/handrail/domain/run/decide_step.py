@@ -285,7 +285,10 @@ def _retried(run: Run, step: str, reason: str) -> list[Event]:
         if state.status is StepStatus.COMPLETED:
             raise Conflict(f"step {step!r} is completed: there is nothing to retry", hint="fork the run from this step")
         require_step_move(step, state, StepStatus.READY)
-        raise Conflict(f"step {step!r} is {state.status.value}: it continues by itself", hint="wait for it")
+        raise Conflict(
+            f"step {step!r} is {state.status.value}: there is nothing to retry",
+            hint="wait for it, or do what it waits for",
+        )
     if state.undo_uncertain:
         return [StepRetried(step=step, reason=reason)]  # only its undo is called again
     inside = [

@@ -94,7 +94,7 @@ def require_admitted(own: Verifier, admitted: Mapping[str, NodeAdmitted | None])
     if own.public not in admitted:
         raise Forbidden(
             f"this node is not admitted to the store: its key is {own.public}",
-            hint=f"on a node that is, look at it and run `handrail db admit {own.public} --name NAME`",
+            hint="give its `handrail db key` to an admitted node: `handrail db admit KEY --name NAME` there",
         )
 
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from handrail.assembly.opening import Assembly, ProjectAssemblies, open_assemblies, projects_of, real_folder
 from handrail.domain.definition.duration import duration_ms
-from handrail.domain.errors import HandrailError, Limited, NotFound
+from handrail.domain.errors import HandrailError, Limited, NotFound, Unavailable
 from handrail.domain.project import Project
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import RUN_WORKING, RunStatus
@@ -169,7 +169,10 @@ class _ServedProjects:
                 if not grows:
                     return
                 await asyncio.sleep(LOOK_S)
-                await self.add_registered()
+                try:
+                    await self.add_registered()
+                except Unavailable as error:
+                    _log(f"new projects can't be looked for now: {plain(str(error))}")
 
 
 def _log(text: str) -> None:
@@ -208,15 +211,23 @@ class _WorkerLog:
         idle = 0
         while not until_idle or idle < IDLE_POLLS:
             await asyncio.sleep(POLL_S)
-            now = dict(self.worker.conductors)
-            for run_id, conductor in now.items():
-                self._pick_up(run_id, conductor.run.workflow)
-            resting = [run_id for run_id, conductor in now.items() if conductor.is_settled]
-            gone = self.seen - now.keys()
-            self.seen -= gone
-            for run_id in (*resting, *gone):
-                await self._print_waiting(run_id)
-            idle = idle + 1 if until_idle and await self._is_idle() else 0
+            try:
+                await self._print_changes()
+                idle = idle + 1 if until_idle and await self._is_idle() else 0
+            except Unavailable as error:
+                # The worker itself goes on by itself when the store answers again: what only prints must not end it.
+                idle = 0
+                _log(f"nothing can be shown now: {plain(str(error))}")
+
+    async def _print_changes(self) -> None:
+        now = dict(self.worker.conductors)
+        for run_id, conductor in now.items():
+            self._pick_up(run_id, conductor.run.workflow)
+        resting = [run_id for run_id, conductor in now.items() if conductor.is_settled]
+        gone = self.seen - now.keys()
+        for run_id in (*resting, *gone):
+            await self._print_waiting(run_id)
+        self.seen -= gone
 
     async def _print_waiting(self, run_id: str) -> None:
         n = (await self.run_reader.run(run_id)).n

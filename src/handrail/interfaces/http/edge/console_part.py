@@ -81,6 +81,8 @@ class ConsolePart:
         """Turn a ticket into a session: the cookie for the browser, and the page key behind the #, which no server
         ever sees."""
         callers = self._api.callers
+        if request.method == "HEAD":  # previews of links ask so: that must not use up the ticket
+            return self._html(self._files.index)
         ticket = request.query_params.get("ticket", "")[:TICKET_LENGTH_MAX]
         new = callers.sign_in.redeem(ticket, otherwise=await self._own_project())
         if new is None:
