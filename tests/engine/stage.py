@@ -229,7 +229,7 @@ class Stage:
         tasks = [*worker._tasks]
         for conductor in worker.conductors.values():
             conductor.is_lost = True
-            tasks += [task for task in (conductor._task, *conductor.calls.values()) if task is not None]
+            tasks += [task for task in (conductor._task, *conductor.calls.tasks.values()) if task is not None]
         worker.dispatch.watchers.clear()
         for task in tasks:
             task.cancel()

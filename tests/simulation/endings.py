@@ -115,7 +115,7 @@ def why_not_at_rest(witness: Witness, workers: Sequence[Worker | None]) -> list[
     reasons = [why for story in witness.stories.values() for why in unrest(story)]
     conductors = [conductor for worker in workers if worker is not None for conductor in worker.conductors.values()]
     busy = [conductor for conductor in conductors if not conductor.is_settled]
-    reasons += [f"a conductor of {one.run.id} is at work: {one.postponements} {list(one.calls)}" for one in busy]
+    reasons += [f"a conductor of {one.run.id} is at work: {one.postponements} {list(one.calls.tasks)}" for one in busy]
     return reasons
 
 

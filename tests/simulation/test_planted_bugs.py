@@ -21,7 +21,8 @@ from handrail.domain.scheduling import retry, undos
 from handrail.domain.scheduling.agenda import Agenda
 from handrail.domain.scheduling.open_lane import OpenLane
 from handrail.engine import dispatch
-from handrail.engine.running import attempt, conductor, worker
+from handrail.engine.running import conductor, worker
+from handrail.engine.running.calls import attempt
 from handrail.storage import memory
 from simulation.day import simulate
 

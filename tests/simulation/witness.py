@@ -238,8 +238,11 @@ def _but(paths: Any, doomed: tuple[str, ...]) -> Any:
 def _differences(kept: Agenda, anew: Agenda) -> list[tuple[str, Any, Any]]:
     """Where two agendas of one run differ, as far as one can see."""
     pairs: list[tuple[str, Any, Any]] = [
-        (name, getattr(kept, name), getattr(anew, name))
-        for name in ("busy", "uncertain", "failed", "halt", "is_done", "is_stuck", "ready", "expired")
+        (name, getattr(kept, name), getattr(anew, name)) for name in ("is_done", "is_stuck", "ready")
+    ]
+    pairs += [
+        (name, getattr(kept.tracked, name), getattr(anew.tracked, name))
+        for name in ("busy", "uncertain", "failed", "halt", "expired")
     ]
     pairs += [
         (f"{name} to start", list(one), list(other))
@@ -251,13 +254,14 @@ def _differences(kept: Agenda, anew: Agenda) -> list[tuple[str, Any, Any]]:
     pairs.append(("undos under way", kept.undos.under_way, anew.undos.under_way))
     pairs.append(("uncertain undos", kept.undos.uncertain, anew.undos.uncertain))
     # A loop with a round that can't go on is about to fail; which other rounds are open then does not matter.
-    stuck = [lane.lane.parent for agenda in (kept, anew) for lane in agenda.lanes.values() if lane.is_stuck]
+    stuck = [lane.lane.parent for agenda in (kept, anew) for lane in agenda.lanes.by_prefix.values() if lane.is_stuck]
     doomed = tuple(f"{parent}{sign}" for parent in stuck if parent for sign in ".[")
     pairs = [(name, _but(one, doomed), _but(other, doomed)) for name, one, other in pairs]
     pairs.append(("holders", kept.containers.difference(stuck), anew.containers.difference(stuck)))
-    pairs.append(("lanes", _but(set(kept.lanes), doomed), _but(set(anew.lanes), doomed)))
-    for prefix in set(kept.lanes) & set(anew.lanes):
-        one, other = kept.lanes[prefix], anew.lanes[prefix]
+    kept_lanes, new_lanes = kept.lanes.by_prefix, anew.lanes.by_prefix
+    pairs.append(("lanes", _but(set(kept_lanes), doomed), _but(set(new_lanes), doomed)))
+    for prefix in set(kept_lanes) & set(new_lanes):
+        one, other = kept_lanes[prefix], new_lanes[prefix]
         pairs.append((f"left in {prefix!r}", one.left, other.left))
         pairs.append((f"moving in {prefix!r}", one.moving, other.moving))
     return [(name, one, other) for name, one, other in pairs if one != other]

@@ -9,7 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from tidy.yardstick import ROOT, SOURCE, Figure, figures, read_modules, status_sets_elsewhere
+from tidy.yardstick import (
+    METHODS_MAX,
+    ROOT,
+    SOURCE,
+    Figure,
+    figures,
+    large_classes,
+    read_modules,
+    status_sets_elsewhere,
+)
 
 VAGUE = {"utils", "util", "helpers", "helper", "manager", "common", "misc", "base", "core", "service", "services"}
 ROOT_FILES = {
@@ -54,6 +63,14 @@ def test_a_set_of_statuses_that_is_built_outside_status_py_is_counted(tmp_path: 
     assert status_sets_elsewhere(read_modules(tmp_path)) == 0
     (tmp_path / "guard.py").write_text(code, encoding="utf-8")
     assert status_sets_elsewhere(read_modules(tmp_path)) == 1
+
+
+def test_a_class_with_too_many_methods_is_counted(tmp_path: Path) -> None:
+    methods = "".join(f"    def m{number}(self): ...\n" for number in range(METHODS_MAX))
+    (tmp_path / "one.py").write_text(f"class One:\n{methods}", encoding="utf-8")
+    assert large_classes(read_modules(tmp_path)) == {}
+    (tmp_path / "two.py").write_text(f"class Two:\n{methods}    async def more(self): ...\n", encoding="utf-8")
+    assert large_classes(read_modules(tmp_path)) == {"Two": METHODS_MAX + 1}
 
 
 def tool_names() -> set[str]:

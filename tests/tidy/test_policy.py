@@ -12,7 +12,7 @@ SRC = Path(handrail.__file__).parent
 DECIDES = {"decide", "decide_plan"}
 ASKS = "require_allowed"
 ENGINES_OWN = {
-    "engine/running/breakers.py": "the circuit breaker of a server: handrail's own observation",
+    "engine/running/calls/breakers.py": "the circuit breaker of a server: handrail's own observation",
     "engine/proving/store_facts.py": "what an operator did to the store: asked in `accept`",
     "engine/proving/erasure.py": "an erasure: asked in `erase_payload`",
     "engine/proving/node_keys.py": "the admission of a node: asked in `admit`; the first node introduces itself",

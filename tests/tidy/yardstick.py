@@ -36,6 +36,10 @@ PUBLIC_TWICE = {"Finding"}
 """What authors of rules import from the SDK has the name of what their rules report."""
 FILES_MAX = 22
 """About twenty: a folder is seen at a glance."""
+METHODS_MAX = 24
+"""Of a class. One with more is about several things, which have a name each."""
+LARGE = {"PostgresStore", "MemoryStore", "SqliteStore", "RunReader", "Worker", "Attempt", "Dispatch", "Session"}
+"""Classes that have more: a store has a method for each line of the protocols. None may join them."""
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -56,7 +60,8 @@ class Module:
     silenced: int
     broad_excepts: int
     comments: int
-    classes: tuple[str, ...]
+    classes: dict[str, int]
+    """Each with the number of its methods."""
     imports: frozenset[str]
     status_sets: int = 0
     functions: list[Function] = field(default_factory=list)
@@ -93,7 +98,7 @@ def read_module(file: Path, folder: Path) -> Module:
         comments=sum(
             token.type == tokenize.COMMENT for token in tokenize.generate_tokens(io.StringIO(source).readline)
         ),
-        classes=tuple(node.name for node in nodes if isinstance(node, ast.ClassDef)),
+        classes={node.name: methods_of(node) for node in nodes if isinstance(node, ast.ClassDef)},
         imports=frozenset(target for node in nodes for target in targets(node)),
         status_sets=sum(is_status_set(node) for node in nodes),
         functions=[function_of(node, quiet, file.stem) for node in nodes if isinstance(node, FunctionNode)],
@@ -123,6 +128,10 @@ def function_of(node: FunctionNode, quiet: set[int], stem: str) -> Function:
         parameters=len(arguments),
         is_hinted=node.returns is not None and all(argument.annotation for argument in arguments),
     )
+
+
+def methods_of(node: ast.ClassDef) -> int:
+    return sum(isinstance(child, FunctionNode) for child in node.body)
 
 
 def weight(node: ast.AST) -> int:
@@ -209,6 +218,12 @@ def repeated_names(modules: Sequence[Module]) -> list[str]:
     return [f"{name} in {', '.join(homes)}" for name, homes in sorted(repeated_classes(modules).items())]
 
 
+def large_classes(modules: Sequence[Module]) -> dict[str, int]:
+    """Classes with more methods than a reader keeps in mind."""
+    counted = (item for module in modules for item in module.classes.items())
+    return {name: methods for name, methods in counted if methods > METHODS_MAX}
+
+
 def figures(modules: Sequence[Module]) -> list[Figure]:
     functions = [function for module in modules for function in module.functions]
     thousands = sum(module.code_lines for module in modules) / 1_000
@@ -232,6 +247,8 @@ def figures(modules: Sequence[Module]) -> list[Figure]:
             at_least=True,
         ),
         Figure("files a folder, max", max(files_a_folder().values()), FILES_MAX),
+        Figure("methods of a class, max", max(large_classes(modules).values(), default=0), 48),
+        Figure(f"classes of more than {METHODS_MAX} methods", len(large_classes(modules).keys() - LARGE), 0),
         Figure("class names defined twice", len(repeated_classes(modules)), 0),
         Figure("banned words", len(offences(ROOT)), 0),
     ]
@@ -252,7 +269,9 @@ def main() -> int:
     sys.stdout.write("longest:  " + ", ".join(f"{f.name} {f.code_lines}" for f in longest) + "\n")
     sys.stdout.write("knottiest: " + ", ".join(f"{f.name} {f.complexity}" for f in knotty) + "\n")
     crowded = [f"{folder} {count}" for folder, count in files_a_folder().most_common() if count > FILES_MAX]
+    large = [f"{name} {methods}" for name, methods in large_classes(modules).items() if name not in LARGE]
     for title, places in (
+        ("large", large),
         ("crowded", crowded),
         ("twice", repeated_names(modules)),
         ("banned", map(str, offences(ROOT))),

@@ -44,8 +44,8 @@ from handrail.engine.dispatch import Dispatch
 from handrail.engine.reading.run_reader import RunReader
 from handrail.engine.reading.run_view import Detail, Status, status_of
 from handrail.engine.reading.step_view import LiveState, PostponedView, StepView, Why
-from handrail.engine.running.postponed_steps import limit_of
-from handrail.engine.running.throttle import Postponed
+from handrail.engine.running.calls.postponed_steps import limit_of
+from handrail.engine.running.calls.throttle import Postponed
 from handrail.engine.tool import ToolSpec
 from handrail.storage.memory import MemoryStore
 from support import record_writer

@@ -1,7 +1,7 @@
 """Pins: how a tool server described a tool when a plan was saved or a run started, and how that differs from now.
 
 Pure. A server that changes a tool's description, arguments or annotations after that is not trusted: the step stops and
-a person is asked, with the difference in words. engine/running/attempt.py asks."""
+a person is asked, with the difference in words. engine/running/calls/attempt.py asks."""
 
 from __future__ import annotations
 

@@ -53,8 +53,8 @@ def start_forecast(run: Run, definition: Definition, now: Now) -> StartForecast:
     asked = _moved(agenda, now)
     if agenda.run.status is not RunStatus.RUNNING:
         return StartForecast((), agenda.run)
-    calls = next_turn(agenda, check=now.check, under_way=frozenset(agenda.busy)).calls
-    prompts = ready_for_agent(agenda, check=now.check) if agenda.halt is None else []
+    calls = next_turn(agenda, check=now.check, under_way=frozenset(agenda.tracked.busy)).calls
+    prompts = ready_for_agent(agenda, check=now.check) if agenda.tracked.halt is None else []
     ahead = tuple(call_of(agenda.run, definition, path, now) for path in (*calls, *prompts, *asked))
     return StartForecast(ahead, agenda.run)
 
@@ -63,7 +63,7 @@ def _moved(agenda: Agenda, now: Now) -> list[str]:
     """Grant what handrail does by itself without a call; the approvals that a person is then asked for."""
     asked: list[str] = []
     for _ in range(TURNS_MAX):
-        commands = next_turn(agenda, check=now.check, under_way=frozenset(agenda.busy)).commands
+        commands = next_turn(agenda, check=now.check, under_way=frozenset(agenda.tracked.busy)).commands
         for command in commands:
             after, events = granted(agenda.run, agenda.definition, command, at=now.at)
             agenda.update(after, steps_touched(events))

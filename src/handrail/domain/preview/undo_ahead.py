@@ -122,7 +122,7 @@ class _Undoing:
         agenda = self.agenda
         for path in agenda.undos.by_agent():
             return [CompensateStep(step=path, how=How.BY_AGENT)]
-        for path in sorted((*agenda.waiting, *ready_for_agent(agenda, check=self.now.check))):
+        for path in sorted((*agenda.tracked.waiting, *ready_for_agent(agenda, check=self.now.check))):
             if whole := self._undone_as_a_whole(path):
                 return [whole]
             state = self.run.step(path)

@@ -6,7 +6,6 @@ results of awaited steps come from walk.py or paths.py."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any, Final, TypeAlias
 
 from handrail.domain.definition.effect import brings_own_undo, effect_of
@@ -49,7 +48,6 @@ from handrail.domain.run.state import Run, replay
 from handrail.domain.run.status import RUN_WORKING, StepStatus
 from handrail.domain.run.step_path import locate
 from handrail.domain.scheduling.agenda import Agenda
-from handrail.domain.scheduling.open_lane import rank_at
 from handrail.domain.scheduling.retry import due_of, policy_of
 from handrail.domain.scheduling.step_start import CallTool, Grant, InputCheck, LeaveToAgent, start_of, undo_start_of
 from handrail.domain.scheduling.turn import next_turn, ready_for_agent
@@ -170,10 +168,10 @@ class SimulatedRun:
         agenda = self._agenda
         for path in agenda.undos.by_agent():
             return self._for_agent(path, is_undo=True)
-        waiting = [path for path in agenda.waiting - self.unanswered if self._is_for_somebody(path)]
+        waiting = [path for path in agenda.tracked.waiting - self.unanswered if self._is_for_somebody(path)]
         prompts = ready_for_agent(agenda, check=self.check)
         asked = [*(self._tools & agenda.ready), *prompts, *waiting]
-        return self._asked(min(asked, key=partial(rank_at, agenda.lanes))) if asked else None
+        return self._asked(min(asked, key=agenda.lanes.rank_at)) if asked else None
 
     def _is_for_somebody(self, path: str) -> bool:
         """Whether a waiting step waits for an agent or a person, not for a timer."""

@@ -7,7 +7,6 @@ turn.py; what loops and inlined workflows need is decided in loop_rounds.py."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 from handrail.domain.definition.model import Call, Definition, Each, OnFailure, Prompt, Repeat, Step
 from handrail.domain.journal.event import Mode
@@ -16,14 +15,11 @@ from handrail.domain.run.state import Run
 from handrail.domain.run.status import STEP_EXECUTING, STEP_MOVING, STEP_SATISFIED, STEP_TRACKED, RunStatus, StepStatus
 from handrail.domain.run.step_path import UNDO, Lane, lane_in, locate, top_lane, undo_lane
 from handrail.domain.run.step_state import StepState
-from handrail.domain.scheduling.failure_policy import policy_for
-from handrail.domain.scheduling.open_lane import OpenLane, OpenRounds, is_lane_over, lane_at, prefix_of, stuck_in
+from handrail.domain.scheduling.open_lane import OpenLane, OpenLanes, prefix_of
 from handrail.domain.scheduling.ready_steps import ReadySteps
 from handrail.domain.scheduling.timers import Timers
+from handrail.domain.scheduling.tracked_steps import TrackedSteps
 from handrail.domain.scheduling.undos import Undos
-
-HALTS: Final = (OnFailure.COMPENSATE, OnFailure.STOP)
-"""Policies under which no new step starts, the stronger one first."""
 
 
 class Agenda:
@@ -34,54 +30,39 @@ class Agenda:
         self.run = run
         self.now = 0
         """Timers up to this time have been processed."""
-        self.lanes: dict[str, OpenLane] = {}
+        self.lanes = OpenLanes()
         self.ready_steps = ReadySteps()
         self.ready = self.ready_steps.paths
         """Steps that wait for nothing and have not started."""
-        self.busy: set[str] = set()
-        """Steps with an attempt in progress, as far as the journal shows."""
-        self.waiting: set[str] = set()
-        """Steps that wait for an agent, a person or their next attempt."""
-        self.expired: dict[str, None] = {}
-        """Those whose question was not answered in time."""
-        self.withdrawn: dict[str, None] = {}
-        """Approvals that must be asked for again, even if the list of steps that they are in is over."""
-        self.uncertain: set[str] = set()
-        self.failed: dict[str, OnFailure] = {}
         self.containers: set[str] = set()
         """Steps that contain others and need a command: a round is over, or none of the inner steps can continue."""
+        self.tracked = TrackedSteps(definition)
         self.undos = Undos(definition)
         self._timers = Timers()
         self._touched: set[str] = set()
         """Steps that contain others and must be looked at again: something has changed inside."""
-        self._rounds: dict[str, OpenRounds] = {}
         self._known: dict[str, StepStatus] = {}
         self._has_revisited = definition.revisit or any(inner.revisit for inner in definition.pinned.values())
         self._enter(top_lane(definition), order=(), chain=0)
         for path, state in run.steps.items():
             if (state.status in STEP_TRACKED or state.withdrawn) and path not in self._known:
-                self._note(path, locate(definition, path).step, state)
+                self.tracked.note(path, locate(definition, path).step, state)
         self._turn()
         self.keep_up(self.now)
 
     # --- reading ------------------------------------------------------------------------------------
 
     @property
-    def halt(self) -> OnFailure | None:
-        """The strongest reason why nothing new may start."""
-        if not self.failed:
-            return None
-        return next((policy for policy in HALTS if policy in self.failed.values()), None)
-
-    @property
     def is_done(self) -> bool:
         """Whether every step of the run is completed or skipped."""
-        return not self.lanes[""].left if "" in self.lanes else True
+        top = self.lanes.by_prefix.get("")
+        return top is None or not top.left
 
     @property
     def is_stuck(self) -> bool:
         """Whether steps are left that can never start, and nothing else moves either."""
-        return "" in self.lanes and self.lanes[""].is_stuck
+        top = self.lanes.by_prefix.get("")
+        return top is not None and top.is_stuck
 
     @property
     def next_due(self) -> int | None:
@@ -92,20 +73,6 @@ class Agenda:
     def waits_for_time(self) -> bool:
         """Whether a timer is set after which handrail continues by itself, whatever others do."""
         return any(not self.run.step(path).digest for path in self._timers)
-
-    def is_over(self, container: str) -> bool:
-        """Whether nothing is left to do in the current round of a container; in all rounds if they are parallel."""
-        state = self.run.step(container)
-        if state.status is StepStatus.COMPENSATING:
-            return is_lane_over(self.lanes, f"{container}{UNDO}.")
-        match locate(self.definition, container).step.work:
-            case Each():
-                rounds = self._rounds.get(container, OpenRounds())
-                return not rounds.open and rounds.next >= (state.rounds or 0)
-            case Repeat():
-                return state.round < 0 or is_lane_over(self.lanes, f"{container}[{state.round}].")
-            case _:
-                return is_lane_over(self.lanes, f"{container}.")
 
     # --- keeping up ---------------------------------------------------------------------------------
 
@@ -118,8 +85,9 @@ class Agenda:
         self.run = run
         for path in paths:
             self._see(path)
-        if self._has_revisited:
-            self._look_again_everywhere()
+        for opened in self.lanes.by_prefix.values() if self._has_revisited else ():
+            if opened.is_revisited:
+                self._look_again(opened)
         self._turn()
         self.keep_up(self.now)
 
@@ -145,9 +113,9 @@ class Agenda:
                 self._come_due(path)
 
     def _come_due(self, path: str) -> None:
-        state, opened = self.run.step(path), lane_at(self.lanes, path)
+        state, opened = self.run.step(path), self.lanes.at(path)
         if state.status is StepStatus.WAITING and state.digest:
-            self.expired[path] = None
+            self.tracked.expired[path] = None
         elif opened is None:
             return  # the step that contains it has ended
         elif state.status is StepStatus.RUNNING:
@@ -156,12 +124,12 @@ class Agenda:
             self._offer(opened, path.rpartition(".")[2])
 
     def _see(self, path: str) -> None:
-        opened, name = lane_at(self.lanes, path), path.rpartition(".")[2]
+        opened, name = self.lanes.at(path), path.rpartition(".")[2]
         state, before = self.run.step(path), self._known.get(path, StepStatus.PENDING)
         self._known[path] = state.status
         step = opened.lane.course.named[name] if opened is not None else locate(self.definition, path).step
-        self._note(path, step, state)
-        self.expired.pop(path, None)
+        self.tracked.note(path, step, state)
+        self.tracked.expired.pop(path, None)
         self._timers.set(path, _time_of(step, state))
         if opened is not None:
             self._sort(opened, step, state)
@@ -171,33 +139,6 @@ class Agenda:
             self._see_undo(path, state)
         if opened is not None:
             self._touch_parent(opened)
-
-    def _note(self, path: str, step: Step, state: StepState) -> None:
-        """Note what must be known of a step even while its list of steps is not open."""
-        is_container = isinstance(step.work, Call | Each | Repeat)
-        sorts = (
-            (StepStatus.RUNNING, self.busy),
-            (StepStatus.WAITING, self.waiting),
-            (StepStatus.UNCERTAIN, self.uncertain),
-        )
-        for status, kept in sorts:
-            if state.status is status and not is_container:
-                kept.add(path)
-            else:
-                kept.discard(path)
-        if state.withdrawn and state.status is StepStatus.READY:
-            self.withdrawn[path] = None
-        else:
-            self.withdrawn.pop(path, None)
-        if state.status is StepStatus.FAILED:
-            self.failed[path] = self._policy(path, state)
-        else:
-            self.failed.pop(path, None)
-
-    def _policy(self, path: str, state: StepState) -> OnFailure:
-        policy = OnFailure.ASK if state.asks else policy_for(self.definition, path)
-        # Steps that depend on a withdrawn approval may have started: someone must say what becomes of them.
-        return OnFailure.ASK if state.withdrawn and policy is OnFailure.CONTINUE else policy
 
     def _sort(self, opened: OpenLane, step: Step, state: StepState) -> None:
         """Put a step into the collections that fit its state."""
@@ -212,7 +153,7 @@ class Agenda:
         self.ready_steps.discard(path)
         if state.status is StepStatus.READY:
             self._offer(opened, step.id)
-        elif state.status in STEP_MOVING or self.failed.get(path) is OnFailure.ASK:
+        elif state.status in STEP_MOVING or self.tracked.failed.get(path) is OnFailure.ASK:
             opened.moving.add(step.id)
         else:
             opened.moving.discard(step.id)
@@ -232,11 +173,6 @@ class Agenda:
         opened.moving.add(name)
         step = opened.lane.course.named[name]
         self.ready_steps.add(opened.lane.prefix + name, step, opened.rank(name))
-
-    def _look_again_everywhere(self) -> None:
-        for opened in self.lanes.values():
-            if opened.is_revisited:
-                self._look_again(opened)
 
     def _look_again(self, opened: OpenLane) -> None:
         """Offer what comes next in a list in which a condition may become true later, unless a step is at work."""
@@ -261,47 +197,44 @@ class Agenda:
                 case Each() as work:
                     self._go_round(container, rounds=state.rounds or 0, parallel=work.parallel)
                 case Repeat():
-                    self.lanes.pop(f"{container}[{state.round - 1}].", None)
+                    self.lanes.by_prefix.pop(f"{container}[{state.round - 1}].", None)
                     if state.round >= 0 and (state.due is None or state.due <= self.now):
                         self._open(container, state.round)
                 case _:
                     self._open(container)
         is_at_work = state.status in STEP_EXECUTING
-        if is_at_work and (self.is_over(container) or stuck_in(self.lanes, container) is not None):
+        if is_at_work and (self.lanes.is_round_over(found, state) or self.lanes.stuck_in(container) is not None):
             self.containers.add(container)
         else:
             self.containers.discard(container)
 
     def _go_round(self, container: str, *, rounds: int, parallel: int) -> None:
         """Open the next rounds of a loop, at most `parallel` at once."""
-        going = self._rounds.setdefault(container, OpenRounds())
-        for number in [number for number in going.open if is_lane_over(self.lanes, f"{container}[{number}].")]:
-            del self.lanes[f"{container}[{number}]."]
-            going.open.remove(number)
+        going, lanes = self.lanes.close_ended_rounds(container), self.lanes.by_prefix
         while len(going.open) < parallel and going.next < rounds:
             prefix = f"{container}[{going.next}]."
             # After a round that can't continue no further one starts; those that have started still run to their end.
-            is_any_stuck = any(self.lanes[f"{container}[{number}]."].is_stuck for number in going.open)
+            is_any_stuck = any(lanes[f"{container}[{number}]."].is_stuck for number in going.open)
             if is_any_stuck and not _has_started(self.run, self.definition, container, prefix):
                 return
             self._open(container, going.next)
-            if is_lane_over(self.lanes, prefix):
-                del self.lanes[prefix]
+            if self.lanes.is_over(prefix):
+                del lanes[prefix]
             else:
                 going.open.add(going.next)
             going.next += 1
 
     def _open(self, container: str, number: int = 0) -> None:
         """Open the list of steps inside a container, for this round."""
-        found, outer = locate(self.definition, container), self.lanes[prefix_of(container)]
+        found, outer = locate(self.definition, container), self.lanes.by_prefix[prefix_of(container)]
         _, chain, place = found.lane.course.ranks[found.step.id]
         lane = lane_in(self.definition, found, number)
         self._enter(lane, order=(*outer.order, place, number), chain=outer.chain + chain)
 
     def _enter(self, lane: Lane, *, order: tuple[int, ...], chain: int) -> None:
-        if lane.prefix in self.lanes:
+        if lane.prefix in self.lanes.by_prefix:
             return
-        opened = self.lanes[lane.prefix] = OpenLane(lane, order, chain)
+        opened = self.lanes.by_prefix[lane.prefix] = OpenLane(lane, order, chain)
         for name in lane.course.named:
             self._known.pop(lane.prefix + name, None)
         for name, missing in [] if opened.is_revisited else list(opened.missing.items()):
@@ -321,15 +254,12 @@ class Agenda:
 
     def _close(self, container: str) -> None:
         """Close all lists inside a container: it has failed or ended."""
-        self._rounds.pop(container, None)
         self.containers.discard(container)
         self._touched.discard(container)
-        for prefix in [prefix for prefix in self.lanes if prefix.startswith((f"{container}.", f"{container}["))]:
-            for name in self.lanes.pop(prefix).lane.course.named:
-                self.ready_steps.discard(prefix + name)
-                self.containers.discard(prefix + name)
-                self._touched.discard(prefix + name)
-                self._rounds.pop(prefix + name, None)
+        for path in self.lanes.close_inside(container):
+            self.ready_steps.discard(path)
+            self.containers.discard(path)
+            self._touched.discard(path)
 
     # --- undoing ------------------------------------------------------------------------------------
 
@@ -340,9 +270,9 @@ class Agenda:
             return
         if self.undos.is_on:
             return
-        self.lanes.clear()
+        self.lanes.by_prefix.clear()
         self.ready_steps.clear()
-        for kept in (self.busy, self.containers, self._touched):
+        for kept in (self.tracked.busy, self.containers, self._touched):
             kept.clear()
         self.undos.turn(self.run)
         for path in sorted(self.undos.under_way):

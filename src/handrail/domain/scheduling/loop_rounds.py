@@ -25,9 +25,8 @@ from handrail.domain.run.scope import condition_is_true, evaluate, read_by
 from handrail.domain.run.skipped_values import reads_skipped
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import StepStatus
-from handrail.domain.run.step_path import Lane, Located, lane_in, locate
+from handrail.domain.run.step_path import UNDO, Lane, Located, lane_in, locate
 from handrail.domain.scheduling.agenda import Agenda
-from handrail.domain.scheduling.open_lane import stuck_in
 
 
 def container_commands(agenda: Agenda) -> list[Command]:
@@ -38,14 +37,15 @@ def container_commands(agenda: Agenda) -> list[Command]:
 
 def _needed(agenda: Agenda, container: str) -> list[Command]:
     run, found = agenda.run, locate(agenda.definition, container)
-    if run.step(container).status is StepStatus.COMPENSATING:
+    state = run.step(container)
+    if state.status is StepStatus.COMPENSATING:
         return _undo_ended(agenda, container)
     try:
-        if agenda.is_over(container):
+        if agenda.lanes.is_round_over(found, state):
             return [_round_over(agenda, found)]
     except Invalid as error:
         return [FailStep(step=container, category=Category.INVALID_INPUT, message=str(error))]
-    stuck = stuck_in(agenda.lanes, container)
+    stuck = agenda.lanes.stuck_in(container)
     return [_failed(run, container, stuck)] if stuck is not None else []
 
 
@@ -112,9 +112,9 @@ def _is_enough(run: Run, lane: Lane, rounds: Rounds, started: int) -> bool:
 
 def _undo_ended(agenda: Agenda, container: str) -> list[Command]:
     """The command for a step whose undo is a workflow that has ended."""
-    if agenda.is_over(container):
+    if agenda.lanes.is_over(f"{container}{UNDO}."):
         return [CompensateStep(step=container, how=How.EXECUTED)]
-    stuck = stuck_in(agenda.lanes, container)
+    stuck = agenda.lanes.stuck_in(container)
     if stuck is None:
         return []
     failed = _failed(agenda.run, container, stuck)

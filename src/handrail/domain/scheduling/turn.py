@@ -79,7 +79,7 @@ def _doing(agenda: Agenda, check: InputCheck, under_way: Collection[str], at_mos
         return Turn((ExpireRun(),))
     if commands := _noted(agenda, check, under_way):
         return Turn(tuple(commands))
-    if (halt := agenda.halt) is not None:
+    if (halt := agenda.tracked.halt) is not None:
         return Turn(() if under_way else _halted(agenda, halt))  # calls in progress finish first, and are journaled
     if agenda.is_stuck or agenda.is_done:
         return Turn(() if under_way else (_end(agenda),))
@@ -103,11 +103,11 @@ def _undoing(agenda: Agenda, check: InputCheck, under_way: Collection[str], at_m
 
 def _noted(agenda: Agenda, check: InputCheck, under_way: Collection[str]) -> list[Command]:
     """What must be journaled before another step starts: expired and withdrawn questions, rounds, lost attempts."""
-    lost = agenda.busy.difference(under_way)
-    if not lost and not agenda.expired and not agenda.withdrawn and not agenda.containers:
+    lost = agenda.tracked.busy.difference(under_way)
+    if not lost and not agenda.tracked.expired and not agenda.tracked.withdrawn and not agenda.containers:
         return []  # the usual case, checked at every event of a run
-    commands: list[Command] = [ExpireApproval(step=path) for path in agenda.expired]
-    again = [_start(agenda, path, check) for path in agenda.withdrawn]
+    commands: list[Command] = [ExpireApproval(step=path) for path in agenda.tracked.expired]
+    again = [_start(agenda, path, check) for path in agenda.tracked.withdrawn]
     commands += [command for one in again if isinstance(one, Grant) for command in one.commands]
     commands += container_commands(agenda)
     return [*commands, *(LoseAttempt(step=path) for path in sorted(lost))]
@@ -132,7 +132,7 @@ def _interrupted(agenda: Agenda, under_way: Collection[str]) -> tuple[list[str],
 def _halted(agenda: Agenda, policy: OnFailure) -> tuple[Command, ...]:
     if policy is OnFailure.STOP:
         return (FinishRun(),)
-    path = next(path for path, own in agenda.failed.items() if own is policy)
+    path = next(path for path, own in agenda.tracked.failed.items() if own is policy)
     return (StartCompensation(reason=f"{path} failed: {agenda.run.step(path).message}"),)
 
 

@@ -65,8 +65,10 @@ class Recorder:
             return []  # the usual case; a long run is not read for every report
         now = self.clock()
         agenda = prospect_of(run, definition, now=now).agenda
-        if agenda.expired:
-            return [ExpireApproval(step=path) for path in agenda.expired]  # they are asked again in the next round
+        if agenda.tracked.expired:
+            return [
+                ExpireApproval(step=path) for path in agenda.tracked.expired
+            ]  # they are asked again in the next round
         asking = [path for path in agenda.ready if isinstance(locate(definition, path).step.work, Approve)]
         starts = [start_of(run, definition, path, now=now, check=self.check) for path in sorted(asking)]
         return [command for one in starts if isinstance(one, Grant) for command in one.commands]

@@ -1,7 +1,7 @@
 """Tools that their servers describe otherwise than when plans were saved or runs were started.
 
 Async only to read plans and descriptions; nothing is written, and no server is started for it. What happens then is
-decided at the call: the step stops and a person is asked (engine/running/attempt.py)."""
+decided at the call: the step stops and a person is asked (engine/running/calls/attempt.py)."""
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ it is shown to readers is decided in run_view.py."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -18,7 +17,6 @@ from handrail.domain.run.status import RUN_OPEN, RUN_UNENDED, RUN_WORKING, STEP_
 from handrail.domain.run.step_path import UNDO, is_in_undo, locate
 from handrail.domain.scheduling.agenda import Agenda
 from handrail.domain.scheduling.compensation import undo_order
-from handrail.domain.scheduling.open_lane import rank_at
 from handrail.domain.scheduling.turn import next_turn, ready_for_agent
 
 
@@ -77,22 +75,24 @@ def _can_move(run: Run, agenda: Agenda) -> bool:
     if run.status not in RUN_WORKING:
         return False
     # A reader can't know whether a started attempt is still in progress: only the worker that executes the run does.
-    under_way = agenda.busy.union(path + UNDO for path in agenda.undos.by_tool())
+    under_way = agenda.tracked.busy.union(path + UNDO for path in agenda.undos.by_tool())
     return bool(under_way) or agenda.waits_for_time or bool(next_turn(agenda, check=_unchecked, at_most=1))
 
 
 def _for_agent(run: Run, agenda: Agenda) -> tuple[str, ...]:
-    is_halted = run.status is RunStatus.RUNNING and agenda.halt is not None  # nothing new starts before the undo
+    is_halted = (
+        run.status is RunStatus.RUNNING and agenda.tracked.halt is not None
+    )  # nothing new starts before the undo
     if run.status not in RUN_WORKING or is_halted:
         return ()
-    assigned = [path for path in sorted(agenda.waiting) if not run.step(path).digest]
+    assigned = [path for path in sorted(agenda.tracked.waiting) if not run.step(path).digest]
     prompts = [path for path in assigned if isinstance(locate(agenda.definition, path).step.work, Prompt)]
     ready = _ranked(agenda, ready_for_agent(agenda, check=_unchecked))
     return tuple(dict.fromkeys((*prompts, *ready, *agenda.undos.by_agent())))
 
 
 def _ranked(agenda: Agenda, paths: Iterable[str]) -> list[str]:
-    return sorted(paths, key=partial(rank_at, agenda.lanes))
+    return sorted(paths, key=agenda.lanes.rank_at)
 
 
 def _unchecked(_definition: Definition, given: Mapping[str, Any]) -> tuple[Mapping[str, Any], Sequence[str]]:
@@ -103,15 +103,15 @@ def _unchecked(_definition: Definition, given: Mapping[str, Any]) -> tuple[Mappi
 def _asked(run: Run, agenda: Agenda) -> tuple[str, ...]:
     if run.status not in RUN_UNENDED:
         return ()
-    return tuple(path for path in sorted(agenda.waiting) if run.step(path).digest)
+    return tuple(path for path in sorted(agenda.tracked.waiting) if run.step(path).digest)
 
 
 def _undecided(run: Run, agenda: Agenda) -> tuple[str, ...]:
     if run.status is RunStatus.COMPENSATION_FAILED:
         return tuple(path for path, state in run.steps.items() if state.status is StepStatus.COMPENSATION_FAILED)
     if run.status is RunStatus.COMPENSATING:
-        return tuple(sorted((*filter(is_in_undo, agenda.uncertain), *agenda.undos.uncertain)))
+        return tuple(sorted((*filter(is_in_undo, agenda.tracked.uncertain), *agenda.undos.uncertain)))
     if run.status not in RUN_OPEN:
         return ()
-    failed = [path for path, policy in agenda.failed.items() if policy is OnFailure.ASK]
-    return tuple(dict.fromkeys((*failed, *sorted(agenda.uncertain))))
+    failed = [path for path, policy in agenda.tracked.failed.items() if policy is OnFailure.ASK]
+    return tuple(dict.fromkeys((*failed, *sorted(agenda.tracked.uncertain))))

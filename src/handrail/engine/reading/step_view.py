@@ -118,10 +118,10 @@ class _StepLister:
         self.postponed = within.postponed
         self.words = within.words
         self.lasting = lasting
-        self.lanes = prospect.agenda.lanes
+        self.lanes = prospect.agenda.lanes.by_prefix
         self.for_agent = frozenset(prospect.for_agent)
         self.undecided = frozenset(prospect.undecided)
-        may_begin = run.status is RunStatus.RUNNING and prospect.agenda.halt is None
+        may_begin = run.status is RunStatus.RUNNING and prospect.agenda.tracked.halt is None
         self.ready = prospect.agenda.ready if may_begin else frozenset()
         self.touched = {path.rpartition(".")[0] for path in run.steps}
         self.moving = self._containers_of(self._moving(prospect.agenda))
@@ -130,9 +130,10 @@ class _StepLister:
         """By container: what somebody has to do inside it."""
 
     def _moving(self, agenda: Agenda) -> Iterator[str]:
-        yield from agenda.busy
+        yield from agenda.tracked.busy
         yield from (path for path in agenda.ready_steps.calls if path in self.ready)
-        timed = (path for path in agenda.waiting if not self.run.step(path).digest and path not in self.for_agent)
+        waiting = agenda.tracked.waiting.difference(self.for_agent)
+        timed = (path for path in waiting if not self.run.step(path).digest)
         yield from (path for path in timed if self.run.step(path).due is not None)
 
     def _awaited(self, prospect: Prospect) -> dict[str, PostponedView]:

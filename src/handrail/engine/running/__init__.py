@@ -1,1 +1,1 @@
-"""Executing runs: the worker, one conductor for each run, attempts, limits, leases, control."""
+"""Executing runs: the worker, one conductor for each run, the calls of tools, leases, control."""

@@ -22,7 +22,7 @@ from handrail.domain.run.legal_controls import ANSWERS as ANSWERS
 from handrail.domain.run.legal_controls import Action
 from handrail.domain.run.state import Run
 from handrail.engine.passed_in import Clock
-from handrail.engine.running.attempt import SchemaCheck
+from handrail.engine.running.calls.attempt import SchemaCheck
 
 log = logging.getLogger(__name__)
 

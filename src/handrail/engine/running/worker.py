@@ -28,18 +28,18 @@ from handrail.engine.journal import Archive
 from handrail.engine.reading.agenda_cache import AgendaCache
 from handrail.engine.reading.step_view import NOTHING, LiveState
 from handrail.engine.running.alarm import repeat
-from handrail.engine.running.attempt import AttemptServices
-from handrail.engine.running.breakers import Breakers
+from handrail.engine.running.calls.attempt import AttemptServices
+from handrail.engine.running.calls.breakers import Breakers
+from handrail.engine.running.calls.postponed_steps import limit_of
+from handrail.engine.running.calls.throttle import Throttle
 from handrail.engine.running.conductor import Conductor
 from handrail.engine.running.host import Host, Reason, Rest
 from handrail.engine.running.lease import Lease, LeaseHolder, Leases
 from handrail.engine.running.own_place import OwnPlace
 from handrail.engine.running.owners import CHECK_S, OwnerPresence, Owners
 from handrail.engine.running.placing import SWEPT_MAX, Placing
-from handrail.engine.running.postponed_steps import limit_of
 from handrail.engine.running.resting import Resting
 from handrail.engine.running.stretch import Stretches
-from handrail.engine.running.throttle import Throttle
 from handrail.engine.running.worker_settings import WorkerSettings
 from handrail.engine.tool import Toolbox
 
@@ -225,7 +225,7 @@ class Worker:
         if conductor is None:
             return NOTHING
         postponed = {path: limit_of(postponed) for path, postponed in conductor.postponements.by_name.items()}
-        return LiveState(postponed, conductor.progress)
+        return LiveState(postponed, conductor.calls.progress)
 
     async def settled(self, run_id: str) -> Run:
         """Wait until a run has ended or waits for an agent or a person, and return it."""

@@ -9,8 +9,8 @@ from handrail.domain.scheduling.step_start import InputCheck
 from handrail.engine.fleet.limits import FleetLimits
 from handrail.engine.fleet.node import LocalNode
 from handrail.engine.passed_in import Clock
-from handrail.engine.running.attempt import ResultJudge, SchemaCheck
-from handrail.engine.running.throttle import CALLS_MAX
+from handrail.engine.running.calls.attempt import ResultJudge, SchemaCheck
+from handrail.engine.running.calls.throttle import CALLS_MAX
 
 LEASE_S_DEFAULT: Final = 10.0
 

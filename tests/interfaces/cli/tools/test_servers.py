@@ -14,7 +14,7 @@ from handrail.assembly.opening import open_writer
 from handrail.domain.definition.model import Category
 from handrail.domain.scheduling.breaker import TRIPS_AFTER, Breaker, BreakerStatus
 from handrail.engine.clock import system_clock
-from handrail.engine.running.breakers import Breakers
+from handrail.engine.running.calls.breakers import Breakers
 from handrail.interfaces.cli.tools.list_ import breaker_words
 from handrail.interfaces.cli.words.times import TimeFormat
 from handrail.settings import read_settings

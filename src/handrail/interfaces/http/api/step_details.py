@@ -28,7 +28,7 @@ from handrail.engine.reading.ledger import Query, event_view
 from handrail.engine.reading.run_view import Detail
 from handrail.engine.reading.step_view import StepView
 from handrail.engine.reading.time_view import TryView
-from handrail.engine.running.attempt import key_of
+from handrail.engine.running.calls.attempt import key_of
 from handrail.interfaces.http.api.call import ApiCall
 from handrail.interfaces.http.api.running import actions_of
 from handrail.interfaces.http.contract.given.journal import EventView

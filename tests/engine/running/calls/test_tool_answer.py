@@ -7,7 +7,7 @@ import gc
 import warnings
 
 from engine.stage import puppet
-from handrail.engine.running.tool_answer import answer_of
+from handrail.engine.running.calls.tool_answer import answer_of
 from handrail.engine.tool import ToolCall
 
 

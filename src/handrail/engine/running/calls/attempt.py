@@ -46,10 +46,10 @@ from handrail.domain.scheduling.retry import due_of, policy_of
 from handrail.domain.scheduling.step_start import CallTool, InputCheck
 from handrail.engine.dispatch import Dispatch
 from handrail.engine.passed_in import Clock, Entropy
-from handrail.engine.running.breakers import Breakers
+from handrail.engine.running.calls.breakers import Breakers
+from handrail.engine.running.calls.throttle import Throttle
+from handrail.engine.running.calls.tool_answer import MESSAGE_LENGTH_MAX, ToolAnswer, answer_of, instant_answer
 from handrail.engine.running.lease import Lease
-from handrail.engine.running.throttle import Throttle
-from handrail.engine.running.tool_answer import MESSAGE_LENGTH_MAX, ToolAnswer, answer_of, instant_answer
 from handrail.engine.tool import NO_ANSWERS, OWN, PlanTool, Progress, Toolbox, ToolCall, ToolFailed, silent
 
 TIMEOUT_MS_DEFAULT: Final = 60_000

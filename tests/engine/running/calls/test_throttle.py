@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from handrail.domain.definition.model import Effect
-from handrail.engine.running.throttle import Throttle
+from handrail.engine.running.calls.throttle import Throttle
 from handrail.engine.tool import ToolSpec
 
 DO = ToolSpec(name="x.do", description="", effect=Effect.NONE)

@@ -16,7 +16,7 @@ from handrail.domain.run.legal_controls import Action
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import RunStatus, StepStatus
 from handrail.domain.scheduling.breaker import TRIPS_AFTER
-from handrail.engine.running.tool_answer import HEARTBEATS_MAX
+from handrail.engine.running.calls.tool_answer import HEARTBEATS_MAX
 from handrail.engine.tool import ToolFailed
 from virtual_time import in_virtual_time
 

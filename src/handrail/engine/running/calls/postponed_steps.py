@@ -1,16 +1,17 @@
-"""Postponements: which calls of a run may start now, and why others must wait: for a limit, or for a circuit breaker.
+"""Postponements: which calls of a run may start now, and why others wait: for a limit, a breaker, another node.
 
 Async. Limits are counted in throttle.py, circuit breakers are in breakers.py; this applies both to one run."""
 
 from __future__ import annotations
 
+from handrail.domain.fleet.label import Needs, in_words, needs_of
 from handrail.domain.instant import instant_text
 from handrail.domain.run.status import RUN_WORKING
 from handrail.domain.run.step_path import UNDO
 from handrail.domain.scheduling.agenda import Agenda
 from handrail.engine.reading.step_view import PostponedView, Why
-from handrail.engine.running.attempt import Attempt, AttemptServices
-from handrail.engine.running.throttle import Postponed
+from handrail.engine.running.calls.attempt import Attempt, AttemptServices
+from handrail.engine.running.calls.throttle import Postponed
 
 
 class Postponements:
@@ -20,6 +21,18 @@ class Postponements:
         self.parts = parts
         self.run_id = run_id
         self.by_name: dict[str, Postponed] = {}
+
+    @property
+    def needs(self) -> Needs:
+        """What another node must have to go on; empty if any of the calls can start here sooner or later."""
+        postponed = list(self.by_name.values())
+        if not all(one.needs for one in postponed):
+            return ""
+        return needs_of(alternative.split(",") for one in postponed for alternative in one.needs.split("|"))
+
+    def leave_to_another(self, name: str, needs: Needs) -> None:
+        """Note that only another node can make a call."""
+        self.by_name[name] = Postponed(f"waits for a node with {in_words(needs)}", needs=needs)
 
     async def let_in(self, name: str, attempt: Attempt, *, now: int) -> bool:
         """Whether a call may start now. If so, it has taken its place in the throttle; if not, the reason is noted."""

@@ -1,0 +1,31 @@
+"""Where a call can be made: what another node must have for it, if this one lacks it.
+
+No I/O. Labels are compared in domain/fleet/placing.py; the run is handed over by the worker (worker.py)."""
+
+from __future__ import annotations
+
+from handrail.domain.definition.model import Step
+from handrail.domain.fleet.label import Needs
+from handrail.domain.fleet.placing import home_label, lacking, server_label
+from handrail.domain.run.state import Run
+from handrail.domain.scheduling.step_start import CallTool
+from handrail.engine.running.calls.attempt import AttemptServices
+from handrail.engine.tool import ToolSpec
+
+
+def needed_for_call(
+    parts: AttemptServices, run: Run, step: Step, todo: CallTool, spec: ToolSpec, *, is_undo: bool
+) -> Needs:
+    """What another node must have to make this call; empty if this one can."""
+    asked = {*step.runs_on, *spec.runs_on}
+    # What a tool did to this machine's folder is undone from what was stored here: nowhere else is either of them.
+    if is_undo and todo.own_undo and parts.is_shared and not spec.server:
+        asked |= {home_label(run.step(todo.path).actor)} - {""}
+    return lacking(asked, parts.labels)
+
+
+def server_needed(parts: AttemptServices, run: Run, tool: str) -> Needs:
+    """The label of nodes that have the server of a tool, if others may have it; empty for a tool of ours."""
+    server = tool.partition(".")[0]
+    known = {spec.name.partition(".")[0] for spec in parts.toolbox.specs()}
+    return server_label(run.project, server) if parts.is_shared and server not in known else ""
