@@ -73,7 +73,9 @@ def policy_lines() -> Iterator[str]:
     yield ""
     yield "*If agents may skip checks* and *if agents may approve* are choices of the owner of `HANDRAIL_HOME`"
     yield "(`agents_may_skip_checks` in `[policy]`, and `agents_may_approve`); a project can't make them. Who may"
-    yield "answer one particular approval is also limited by its `by`, `not_by` and `approvals`."
+    yield "answer one particular approval is also limited by its `by`, `not_by` and `approvals`; who may skip it, by"
+    yield "its `by` and `not_by`, and by the channels and the passphrase that count for an answer. `skippable: nobody`"
+    yield "forbids it to all."
 
 
 API_PROSE: Final = f"""\

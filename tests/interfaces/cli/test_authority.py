@@ -14,13 +14,11 @@ import pytest
 from handrail.settings import local_person
 from interfaces.shell import Process, Shell
 
-ASKING = {
-    "id": "ask",
-    "steps": [
-        {"id": "go", "approve": "Go on?"},
-        {"id": "w", "tool": "file.write", "args": {"path": "a.txt", "text": "x"}},
-    ],
-}
+STEPS = (
+    {"id": "go", "approve": "Go on?"},
+    {"id": "w", "tool": "file.write", "args": {"path": "a.txt", "text": "x"}},
+)
+ASKING = {"id": "ask", "steps": STEPS}
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="accounts by number are a matter of POSIX")
 
 
@@ -80,6 +78,20 @@ def test_an_override_comes_by_a_channel_that_counts(shell: Shell) -> None:
     refused = shell.run("run", "skip", run, "go", "--reason", "x")
     assert refused.exit_code == 1, refused.output
     assert "an answer by command does not count here" in refused.stderr
+    assert not (shell.folder / "a.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("limit", "why"),
+    [({"by": ["nobody-here"]}, "this is for nobody-here"), ({"not_by": "starter"}, "started this run")],
+)
+def test_an_override_is_only_of_who_may_answer(shell: Shell, limit: dict[str, object], why: str) -> None:
+    go, *rest = STEPS
+    asking = shell.write(json.dumps({**ASKING, "steps": [{**go, **limit}, *rest]}))
+    run = shell.json("run", "start", asking, code=4)["run"]
+    refused = shell.run("run", "skip", run, "go", "--reason", "x")
+    assert (refused.exit_code, why in refused.stderr) == (1, True), refused.output
+    assert not shell.json("run", "skip", run, "go", "--dry-run")["allowed"]
     assert not (shell.folder / "a.txt").exists()
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, Final
 
-from handrail.domain.definition.model import Definition, Prompt, Skippable
+from handrail.domain.definition.model import Definition, Prompt, Skippable, Step
 from handrail.domain.journal.event import Mode, Outcome
 from handrail.domain.policy.actor import ActorKind, kind_of
 from handrail.domain.policy.skipping import has_approval, has_gate, is_reserved, skipped_with, who_may_skip
@@ -76,11 +76,9 @@ def _skip(run: Run, definition: Definition, command: c.SkipStep) -> Act:
 
 
 def _skip_of(run: Run, definition: Definition, path: str) -> Act:
-    step, state = locate(definition, path).step, run.step(path)
+    step, state = skipped_step(run, definition, path), run.step(path)
     if state.status is StepStatus.COMPENSATION_FAILED or state.undo_uncertain:
         return Act.SKIP_UNDO  # the work itself is done: only its undo is given up
-    if skipped_with(run, definition, path):  # all of an inlined workflow is left out
-        step = locate(definition, container_of(path)).step
     match who_may_skip(definition, step, state):
         case Skippable.NOBODY:
             return Act.SKIP_UNSKIPPABLE
@@ -90,6 +88,12 @@ def _skip_of(run: Run, definition: Definition, path: str) -> Act:
             return Act.OVERRIDE
         case _:
             return Act.SKIP_RESERVED if is_reserved(definition, step, state) else Act.SKIP_CHECKS
+
+
+def skipped_step(run: Run, definition: Definition, path: str) -> Step:
+    """The step that skipping this one leaves out: all of an inlined workflow, if it is the first step there."""
+    is_whole = bool(skipped_with(run, definition, path))
+    return locate(definition, container_of(path) if is_whole else path).step
 
 
 def _retry(run: Run, _definition: Definition, command: c.RetryStep) -> Act:

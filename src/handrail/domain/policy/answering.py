@@ -4,7 +4,7 @@ Whether an answer is to what was shown is decided in run/decide_step.py, by its 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct, field
@@ -13,6 +13,7 @@ from handrail.domain.policy.actor import ActorKind, kind_of, name_of
 from handrail.domain.policy.verdict import ALLOWED, PolicyVerdict, Refused
 
 STARTER: Final = "starter"
+OVERRIDING: Final = "skip this approval"
 TERMINAL: Final = "terminal"
 APP: Final = "app"
 USUAL_CHANNELS: Final = (TERMINAL, "command", "console", "elicitation", "task", "library", "agent")
@@ -72,8 +73,13 @@ def may_answer(answer: AnswerBy, asked: AskedOf, rules: AnswerRules) -> PolicyVe
     return ALLOWED
 
 
-def may_override(answer: AnswerBy, rules: AnswerRules) -> PolicyVerdict:
-    """Whether this person may go past an approval: the channel and the passphrase count as for an answer."""
+def may_override(answer: AnswerBy, asked: Iterable[AskedOf], rules: AnswerRules) -> PolicyVerdict:
+    """Whether this person may go past these approvals. Only who may answer each of them may go past it, in a way that
+    counts for an answer; otherwise `by`, `not_by` and a passphrase would only hold until somebody skips the step. One
+    person is enough where `approvals` asks for several: an override is a decision, and stays visible as one."""
+    for one in asked:
+        if refused := _not_asked(answer, one, rules, OVERRIDING) or _started_it(answer, one, OVERRIDING):
+            return refused
     return _no_channel(answer, rules) or _unproven(answer, rules) or ALLOWED
 
 
@@ -98,7 +104,7 @@ def _no_channel(answer: AnswerBy, rules: AnswerRules) -> Refused | None:
     )
 
 
-def _not_asked(answer: AnswerBy, asked: AskedOf, rules: AnswerRules) -> Refused | None:
+def _not_asked(answer: AnswerBy, asked: AskedOf, rules: AnswerRules, what: str = "answer") -> Refused | None:
     name = name_of(answer.actor)
     # An agent chooses its own name, so no name makes it one of the people who are asked.
     is_person = kind_of(answer.actor) is ActorKind.PERSON
@@ -108,18 +114,18 @@ def _not_asked(answer: AnswerBy, asked: AskedOf, rules: AnswerRules) -> Refused 
     known = [who for who in asked.by if rules.groups.get(who)]
     unknown = "" if known else ", and no person or group is known here by that name"
     return Refused(
-        why=f"{answer.actor} may not answer: this is for {', '.join(asked.by)}{unknown}",
+        why=f"{answer.actor} may not {what}: this is for {', '.join(asked.by)}{unknown}",
         who_may=_hint(answer, "ask one of them", "who belongs to a group is said in [groups] in {}"),
     )
 
 
-def _started_it(answer: AnswerBy, asked: AskedOf) -> Refused | None:
+def _started_it(answer: AnswerBy, asked: AskedOf, what: str = "answer for it") -> Refused | None:
     started = {asked.starter, asked.behalf} - {""}
     if asked.not_by != STARTER or not started & {answer.actor, answer.behalf}:
         return None
     return Refused(
-        why=f"{answer.behalf or answer.actor} started this run, and may not answer for it",
-        who_may="ask another person to answer",
+        why=f"{answer.behalf or answer.actor} started this run, and may not {what}",
+        who_may="ask another person",
     )
 
 

@@ -5,8 +5,9 @@ Pure. The one question that dispatch asks before it decides."""
 from __future__ import annotations
 
 from handrail.domain.definition.model import Definition
-from handrail.domain.policy.act import Act, act_of
-from handrail.domain.policy.answering import AnswerBy, may_answer, may_override
+from handrail.domain.policy.act import Act, act_of, skipped_step
+from handrail.domain.policy.answering import AnswerBy, AskedOf, may_answer, may_override
+from handrail.domain.policy.skipping import approvals_in
 from handrail.domain.policy.table import OwnerPolicy, may
 from handrail.domain.policy.verdict import PolicyVerdict, Refused
 from handrail.domain.run.approval import asked_of
@@ -24,8 +25,15 @@ def may_command(actor: str, run: Run, definition: Definition, command: Command, 
         via = AnswerBy(actor=actor, channel=command.channel, behalf=command.behalf, is_proven=command.is_proven)
         return may_answer(via, asked_of(run, command.step), policy.answers)
     if act is Act.OVERRIDE:
-        return may_override(_override_by(actor, command), policy.answers)
+        asked = asked_past(run, definition, getattr(command, "step", None) or "")
+        return may_override(_override_by(actor, command), asked, policy.answers)
     return verdict
+
+
+def asked_past(run: Run, definition: Definition, path: str) -> tuple[AskedOf, ...]:
+    """Who is asked by each approval that skipping this step goes past, whether it was asked already or not."""
+    inside = approvals_in(definition, skipped_step(run, definition, path))
+    return tuple(AskedOf(by=one.by, not_by=one.not_by, starter=run.starter, behalf=run.behalf) for one in inside)
 
 
 def _override_by(actor: str, command: Command) -> AnswerBy:

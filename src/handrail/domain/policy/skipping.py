@@ -54,7 +54,12 @@ def has_gate(definition: Definition, step: Step) -> bool:
 
 def has_approval(definition: Definition, step: Step) -> bool:
     """Whether a step is an approval, or contains one."""
-    return any(isinstance(one.work, Approve) for one in _with_contents(definition, step))
+    return any(True for _ in approvals_in(definition, step))
+
+
+def approvals_in(definition: Definition, step: Step) -> Iterator[Approve]:
+    """Every approval that a step is, or contains."""
+    return (one.work for one in _with_contents(definition, step) if isinstance(one.work, Approve))
 
 
 def is_reserved(definition: Definition, step: Step, state: StepState) -> bool:

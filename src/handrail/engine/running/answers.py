@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -14,7 +15,7 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from handrail.domain.errors import Forbidden, Invalid
-from handrail.domain.policy.answering import AnswerBy, AnswerRules, may_answer, may_override
+from handrail.domain.policy.answering import AnswerBy, AnswerRules, AskedOf, may_answer, may_override
 from handrail.domain.policy.verdict import require_allowed
 from handrail.domain.run.approval import asked_in, asked_of
 from handrail.domain.run.command import GiveApproval, RejectApproval, SkipStep
@@ -92,10 +93,12 @@ class ApprovalAnswers:
         self._require_form(step, asked_in(state).get("schema"), content)
         return GiveApproval(step=step, digest=digest, reason=reason, at=at, content=content, who=actor, **via)
 
-    async def override(self, command: SkipStep, *, actor: str, given: AnswerGiven) -> SkipStep:
-        """The command to go past an approval; Forbidden by a channel that does not count, or without passphrase."""
+    async def override(
+        self, command: SkipStep, asked: Sequence[AskedOf], *, actor: str, given: AnswerGiven
+    ) -> SkipStep:
+        """The command to go past these approvals; Forbidden for who may not answer them, in this way or at all."""
         by = AnswerBy(actor=actor, channel=given.channel, is_proven=given.proof is not None)
-        require_allowed(may_override(by, self.rules))
+        require_allowed(may_override(by, asked, self.rules))
         await self._require_passphrase(given.proof)
         return replace(command, is_proven=True)
 

@@ -15,6 +15,7 @@ from handrail.domain.errors import Conflict, Invalid
 from handrail.domain.journal.event import How
 from handrail.domain.json import digest
 from handrail.domain.policy.act import Act, act_of
+from handrail.domain.policy.asking import asked_past
 from handrail.domain.policy.table import may
 from handrail.domain.policy.verdict import require_allowed
 from handrail.domain.run.command import Command, CompensateStep, ResumeRun, SkipStep
@@ -107,9 +108,12 @@ class Control:
     async def _skip(self, run: Run, step: str, *, actor: str, reason: str, given: AnswerGiven) -> SkipStep:
         """The command to skip a step; to go past an approval takes what an answer to it would take."""
         command = SkipStep(step=step, reason=reason, channel=given.channel)
-        act = act_of(run, await self.dispatch.definition(run.definition), command)
+        definition = await self.dispatch.definition(run.definition)
+        act = act_of(run, definition, command)
         require_allowed(may(actor, act, self.dispatch.policy))  # first: the passphrase of an agent is not looked at
-        return await self.answers.override(command, actor=actor, given=given) if act is Act.OVERRIDE else command
+        if act is not Act.OVERRIDE:
+            return command
+        return await self.answers.override(command, asked_past(run, definition, step), actor=actor, given=given)
 
     async def _close_compensation(self, run: Run, actor: str) -> Run:
         """Continue a failed compensation once no failed undo is left; or end one that the agent performs itself."""
