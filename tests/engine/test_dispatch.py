@@ -24,6 +24,7 @@ from handrail.domain.run.command import (
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import RunStatus, StepStatus
 from handrail.engine import dispatch as dispatching
+from handrail.engine import pinned_definitions
 from handrail.engine.dispatch import Dispatch
 from handrail.engine.running.lease import Lease
 from handrail.storage.memory import MemoryStore
@@ -218,7 +219,7 @@ async def test_marked_inputs_never_reach_the_journal_not_even_later() -> None:
 
 async def test_only_so_many_runs_are_kept_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatching, "RUNS_KEPT", 3)
-    monkeypatch.setattr(dispatching, "DEFINITIONS_KEPT", 1)
+    monkeypatch.setattr(pinned_definitions, "DEFINITIONS_KEPT", 1)
     store = MemoryStore()
     dispatch = make(store)
     runs = [await start(dispatch) for _ in range(5)]

@@ -11,14 +11,13 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
-import msgspec
 from msgspec.structs import replace
 
-from handrail.domain.definition.authoring import definition_data, definition_from
+from handrail.domain.definition.authoring import definition_data
 from handrail.domain.definition.duration import duration_ms
 from handrail.domain.definition.model import Definition
 from handrail.domain.definition.work_items import has_checks, is_judged
-from handrail.domain.errors import Conflict, IntegrityBroken, JournalConflict, LeaseLost, NotFound
+from handrail.domain.errors import Conflict, JournalConflict, LeaseLost, NotFound
 from handrail.domain.journal.chain import Head, Record
 from handrail.domain.journal.event import RUN_PREFIX, Entry, Event
 from handrail.domain.journal.projection import Change
@@ -38,6 +37,7 @@ from handrail.domain.secrets.scrubbing import NOTHING_KNOWN, SecretScrubber
 from handrail.engine.clock import key_digest, keyed_id, timed_id
 from handrail.engine.journal import Journal
 from handrail.engine.passed_in import Clock
+from handrail.engine.pinned_definitions import PinnedDefinitions
 from handrail.engine.record_writer import RecordWriter
 from handrail.engine.run_secrets import RunSecrets
 from handrail.engine.running.lease import Lease
@@ -47,7 +47,6 @@ from handrail.foundation.bounded_cache import BoundedCache
 
 CONFLICTS_MAX: Final = 50
 RUNS_KEPT: Final = 10_000
-DEFINITIONS_KEPT: Final = 500
 
 
 PLAIN_START: Final = StartRun()
@@ -101,12 +100,15 @@ class Dispatch:
     run_secrets: RunSecrets | None = None
     """Where other nodes find the values of secret inputs; None if the store is not shared."""
     _cache: BoundedCache[str, CachedRun] = field(default_factory=lambda: BoundedCache(RUNS_KEPT))
-    _definitions: BoundedCache[str, Definition] = field(default_factory=lambda: BoundedCache(DEFINITIONS_KEPT))
+    _definitions: PinnedDefinitions = field(init=False)
     _last: tuple[Definition, str, bytes] | None = None
     _started: tuple[str, int, float] | None = None
     """The run that was started last, its latest event then, and when."""
     _secrets: dict[str, SecretScrubber] = field(default_factory=dict)
     """By run, until it ends: the values of secret inputs, so that they are removed from later events, too."""
+
+    def __post_init__(self) -> None:
+        self._definitions = PinnedDefinitions(self.journal)
 
     async def start(
         self,
@@ -281,13 +283,7 @@ class Dispatch:
 
     async def definition(self, content_hash: str) -> Definition:
         """The definition with this content hash, as it was pinned."""
-        known = self._definitions.get(content_hash)
-        if known is None:
-            text = await self.journal.definition(content_hash)
-            if text is None:
-                raise IntegrityBroken(f"the definition {content_hash} is not in the store")
-            known = self._definitions.put(content_hash, definition_from(msgspec.json.decode(text)))
-        return known
+        return await self._definitions.get(content_hash)
 
     def _pinned(self, definition: Definition) -> tuple[str, bytes]:
         """The content hash of a definition and its text; the last result is cached."""

@@ -9,6 +9,7 @@ import pytest
 from engine.stage import ADA, Stage, plan
 from handrail.domain.errors import NotFound
 from handrail.domain.run.command import SkipStep
+from handrail.engine import pinned_definitions
 from handrail.engine.reading import stored_runs
 from handrail.engine.reading.agenda_cache import AgendaCache
 from handrail.engine.reading.stored_runs import StoredRuns
@@ -53,7 +54,7 @@ def test_a_run_that_is_watched_is_read_from_where_the_last_look_ended() -> None:
 
 def test_only_so_many_runs_and_definitions_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored_runs, "RUNS_KEPT", 2)
-    monkeypatch.setattr(stored_runs, "DEFINITIONS_KEPT", 2)
+    monkeypatch.setattr(pinned_definitions, "DEFINITIONS_KEPT", 2)
 
     async def scene() -> tuple[int, int]:
         stage = Stage()
@@ -64,6 +65,6 @@ def test_only_so_many_runs_and_definitions_are_remembered(monkeypatch: pytest.Mo
             await runs.definition((await runs.current(run.id)).definition)
         with pytest.raises(NotFound):
             await runs.current("run_nothere1")
-        return len(runs._runs), len(runs._definitions)
+        return len(runs._runs), len(runs._definitions._kept)
 
     assert in_virtual_time(scene) == (2, 2)

@@ -38,6 +38,7 @@ from handrail.domain.journal.event import (
 from handrail.domain.journal.store_event import BreakerClosed, BreakerOpened, BreakerProbed
 from handrail.domain.json import JsonObject, canonical_bytes, digest
 from handrail.domain.scheduling.breaker import BreakerStatus
+from handrail.engine import pinned_definitions
 from handrail.engine.proving.stream_fold import change_of
 from handrail.engine.reading import tool_stats as figures_module
 from handrail.engine.reading import tool_tally
@@ -249,8 +250,9 @@ async def test_an_event_that_can_not_be_placed_hides_no_other(journalist: Journa
 async def test_little_is_remembered_and_yet_all_is_found(
     journalist: Journalist, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for bound in ("RUNS_KEPT", "DEFINITIONS_KEPT", "STEPS_KEPT"):
+    for bound in ("RUNS_KEPT", "STEPS_KEPT"):
         monkeypatch.setattr(figures_module, bound, 1)
+    monkeypatch.setattr(pinned_definitions, "DEFINITIONS_KEPT", 1)
     monkeypatch.setattr(tool_tally, "OPEN_MAX", 1)
     other = "run_bbbbbbbb"
     await journalist.write(BEGUN)

@@ -6,12 +6,10 @@ import getpass
 import json
 import re
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
-from handrail.domain.journal.event import RunEvent, StepEvent
-from handrail.interfaces.cli.run.story import SENTENCES
 from handrail.interfaces.cli.run.view import EXIT_OF_STATUS, duration_words
 from interfaces.shell import Shell
 
@@ -348,11 +346,6 @@ def test_what_a_step_worked_waited_and_took_to_undo_is_shown_apart(shell: Shell)
 def test_a_detached_run_that_nobody_executes_is_resumed_here(shell: Shell) -> None:
     run = start(shell, HELLO, "-i", "name=Ada", "--detach")["run"]
     assert shell.json("run", "resume", run)["status"] == "completed"
-
-
-def test_every_event_of_a_run_has_a_sentence() -> None:
-    events = {*get_args(RunEvent), *get_args(StepEvent)}
-    assert events == set(SENTENCES)
 
 
 def test_every_status_has_an_exit_code() -> None:

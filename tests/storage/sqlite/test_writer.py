@@ -14,6 +14,7 @@ import pytest
 
 from handrail.domain.errors import IntegrityBroken, JournalConflict, Limited, Unavailable
 from handrail.domain.journal.chain import Head, first_break
+from handrail.storage import stream_cache
 from handrail.storage.sqlite import append as sqlite_append
 from handrail.storage.sqlite import inbox as sqlite_inbox
 from handrail.storage.sqlite import writer as sqlite_writer
@@ -117,16 +118,16 @@ async def test_a_batch_is_bounded_in_number_and_bytes(store: SqliteStore, monkey
 
 
 async def test_only_so_many_streams_are_remembered(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite_append, "STREAMS_KNOWN", 4)
-    monkeypatch.setattr(sqlite_append, "DEFINITIONS_KNOWN", 2)
+    monkeypatch.setattr(stream_cache, "STREAMS_KNOWN", 4)
+    monkeypatch.setattr(stream_cache, "DEFINITIONS_KNOWN", 2)
     stories = [Story(f"run_{number}") for number in range(10)]
     for turn in range(3):
         for story in stories:
             await store.append(*story.tell(definitions=((f"{story.run}{turn}", b"text"),)))
     writer = store._writer
     assert writer is not None
-    assert len(writer._appender._known) == 4
-    assert len(writer._appender._definitions) <= 2
+    assert len(writer._appender._streams.known) == 4
+    assert len(writer._appender._streams.definitions) <= 2
     assert len(await store.definitions()) == 30
     for story in stories:
         assert first_break(Head(story.run), await store.read(story.run)) == (story.head, None)

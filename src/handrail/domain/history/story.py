@@ -12,7 +12,9 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from handrail.domain.history.event_line import event_words
 from handrail.domain.history.story_words import (
+    HOW,
     PATHS,
     EventWords,
     StepNames,
@@ -28,7 +30,7 @@ from handrail.domain.history.story_words import (
     worded,
 )
 from handrail.domain.history.subject import ABOUT, EventSubject
-from handrail.domain.journal.codec import KIND_OF, kind_of
+from handrail.domain.journal.codec import kind_of
 from handrail.domain.journal.event import (
     ActionRecorded,
     ApprovalExpired,
@@ -212,6 +214,7 @@ class StoryFold:
         self.actors: Counter[str] = Counter()
         self._parts: list[_Part] = []
         self._routine: list[_RoutineLine] = []
+        self._last: Entry | None = None
         self._is_undo = False
         self._override: Entry | None = None
         """An approval that somebody went past: what follows says so, if it is the skip."""
@@ -221,6 +224,7 @@ class StoryFold:
         if entry.n <= self.n:
             return
         self.n = entry.n
+        self._last = entry
         self._count(entry)
         if self._is_said_with_override(entry):
             return
@@ -249,10 +253,9 @@ class StoryFold:
 
     def latest(self, names: StepNames) -> str:
         """What happened last, in words."""
-        if self._override is None and self._routine:
-            last = self._routine[-1]
-            step = f"{names.quoted(last.step)}: " if last.step else ""
-            return step + KIND_OF[last.kind].replace("_", " ")
+        if self._override is None and self._routine and self._last is not None:
+            step = self._routine[-1].step
+            return (f"{names.quoted(step)}: " if step else "") + event_words(self._last)
         said = self._override or self._parts[-1].said if self._parts else self._override
         return WORDED[type(said.event)][1](said.event, said, names).text if said is not None else ""
 
@@ -413,11 +416,3 @@ def _undo_sentence(part: _Part, names: StepNames) -> str:
     return "; ".join(
         f"{plural(len(steps), 'step')} undone ({HOW[how]}): {names.listed(steps)}" for how, steps in ways.items()
     )
-
-
-HOW: Final = {
-    "executed": "executed",
-    "by_agent": "by the agent",
-    "recorded": "recorded, done elsewhere",
-    "not_needed": "not needed",
-}

@@ -25,6 +25,13 @@ NAMED_MAX: Final = 5
 FINDINGS_SHOWN: Final = 3
 INPUTS_SHOWN: Final = 4
 VALUE_LENGTH_MAX: Final = 60
+HOW: Final = {
+    "executed": "executed",
+    "by_agent": "by the agent",
+    "recorded": "recorded, done elsewhere",
+    "not_needed": "not needed",
+}
+"""In which way a step was undone."""
 
 
 class EventWords(Struct, frozen=True):

@@ -7,20 +7,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-import msgspec
-
-from handrail.domain.definition.authoring import definition_from
 from handrail.domain.definition.model import Definition
-from handrail.domain.errors import IntegrityBroken, NotFound
+from handrail.domain.errors import NotFound
 from handrail.domain.run.state import Run, replay
 from handrail.engine.journal import Journal
+from handrail.engine.pinned_definitions import PinnedDefinitions
 from handrail.engine.stream_pages import entries_of, steps_in
 from handrail.engine.watching import Watcher
 from handrail.foundation.bounded_cache import BoundedCache
 
 RUNS_KEPT: Final = 100
 """How many runs are cached, so that only new events are read."""
-DEFINITIONS_KEPT: Final = 100
 
 
 @dataclass
@@ -30,7 +27,10 @@ class StoredRuns:
     journal: Journal
     watchers: list[Watcher] = field(default_factory=list)
     _runs: BoundedCache[str, Run] = field(default_factory=lambda: BoundedCache(RUNS_KEPT))
-    _definitions: BoundedCache[str, Definition] = field(default_factory=lambda: BoundedCache(DEFINITIONS_KEPT))
+    _definitions: PinnedDefinitions = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._definitions = PinnedDefinitions(self.journal)
 
     async def current(self, run_id: str) -> Run:
         """The current state of a run in the store; NotFound if it has no events."""
@@ -47,11 +47,4 @@ class StoredRuns:
 
     async def definition(self, content_hash: str) -> Definition:
         """The pinned definition with this content hash."""
-        known = self._definitions.get(content_hash)
-        if known is None:
-            text = await self.journal.definition(content_hash)
-            if text is None:
-                raise IntegrityBroken(f"the definition {content_hash} is not in the store")
-            known = definition_from(msgspec.json.decode(text))
-        self._definitions.put(content_hash, known)
-        return known
+        return await self._definitions.get(content_hash)

@@ -9,12 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-import msgspec
 from msgspec import Struct
 
-from handrail.domain.definition.authoring import definition_from
 from handrail.domain.definition.model import Definition, Tool
-from handrail.domain.errors import HandrailError, IntegrityBroken
+from handrail.domain.errors import HandrailError
 from handrail.domain.journal.chain import Record
 from handrail.domain.journal.codec import entry_of
 from handrail.domain.journal.event import Entry, Mode, RunStarted
@@ -23,6 +21,7 @@ from handrail.domain.project import scoped, server_in, server_stream
 from handrail.domain.run.step_path import locate
 from handrail.domain.scheduling.breaker import Breaker, replay_breaker
 from handrail.engine.journal import Archive, Journal, ProjectionReader
+from handrail.engine.pinned_definitions import PinnedDefinitions
 from handrail.engine.reading.tool_tally import Called, ServerHistory, Tally, ToolFigures
 from handrail.engine.stream_pages import entries_of
 from handrail.foundation.bounded_cache import BoundedCache
@@ -33,7 +32,6 @@ BATCH: Final = 2_000
 EARLIER_MS: Final = 3_600_000
 """How long before `since` to start reading: calls that end after it started earlier, and clocks differ a little."""
 RUNS_KEPT: Final = 10_000
-DEFINITIONS_KEPT: Final = 100
 STEPS_KEPT: Final = 10_000
 
 RUN_STARTED: Final = "run_started"
@@ -130,8 +128,11 @@ class _FiguresReader:
     unread: int = 0
     _runs: BoundedCache[str, str] = field(default_factory=lambda: BoundedCache(RUNS_KEPT))
     """By run, the definition that it is pinned to; empty if no tool of ours does its steps."""
-    _definitions: BoundedCache[str, Definition] = field(default_factory=lambda: BoundedCache(DEFINITIONS_KEPT))
+    _definitions: PinnedDefinitions = field(init=False)
     _steps: BoundedCache[tuple[str, str], Called] = field(default_factory=lambda: BoundedCache(STEPS_KEPT))
+
+    def __post_init__(self) -> None:
+        self._definitions = PinnedDefinitions(self.store)
 
     async def take(self, record: Record) -> None:
         """Add an event, if it is about a call or a server."""
@@ -171,19 +172,9 @@ class _FiguresReader:
         place = (definition, _round.sub("[0]", path))  # all rounds of a loop call the same tool
         called = self._steps.get(place)
         if called is None:
-            called = called_by(await self._definition(definition), place[1])
+            called = called_by(await self._definitions.get(definition), place[1])
             self._steps.put(place, called)
         return called
-
-    async def _definition(self, content_hash: str) -> Definition:
-        known = self._definitions.get(content_hash)
-        if known is None:
-            text = await self.store.definition(content_hash)
-            if text is None:
-                raise IntegrityBroken(f"the definition {content_hash} is not in the store")
-            known = definition_from(msgspec.json.decode(text))
-            self._definitions.put(content_hash, known)
-        return known
 
 
 def called_by(definition: Definition, path: str) -> Called:

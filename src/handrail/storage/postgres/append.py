@@ -7,9 +7,8 @@ sends the call, and asks about streams that are not known."""
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -23,9 +22,8 @@ from handrail.domain.run.status import RUN_WORKING
 from handrail.engine.running.lease import Lease
 from handrail.storage.admission import is_held, lease_lost, refusal, steps_without_run
 from handrail.storage.postgres.texts import stored, stored_or_none
+from handrail.storage.stream_cache import StreamCache
 
-STREAMS_KNOWN: Final = 10_000
-DEFINITIONS_KNOWN: Final = 1_000
 AS_IT_IS, NOW, NEVER = 0, 1, 2
 """What an append says about when its run needs a worker."""
 
@@ -129,34 +127,8 @@ class Batch:
         return [stored(one) for one in new], list(new.values())
 
 
-class Streams:
-    """What is remembered of streams, so that most appends need no question."""
-
-    def __init__(self) -> None:
-        self.known: OrderedDict[str, StreamEnd] = OrderedDict()
-        self.definitions: set[str] = set()
-
-    def take(self, states: Mapping[str, StreamEnd]) -> None:
-        """Remember how streams are now."""
-        for stream, state in states.items():
-            self.known[stream] = state
-            self.known.move_to_end(stream)
-
-    def trim(self) -> None:
-        """Forget what was not needed for long."""
-        while len(self.known) > STREAMS_KNOWN:
-            self.known.popitem(last=False)
-        if len(self.definitions) > DEFINITIONS_KNOWN:
-            self.definitions.clear()
-
-    def forget(self, streams: Iterable[str] | None = None) -> None:
-        """Forget these streams, or everything."""
-        if streams is None:
-            self.known.clear()
-            self.definitions.clear()
-            return
-        for stream in streams:
-            self.known.pop(stream, None)
+Streams: TypeAlias = StreamCache[StreamEnd]
+"""What is remembered of streams, so that most appends need no question."""
 
 
 def columns_of(rows: Sequence[tuple[Any, ...]], texts: Sequence[bool]) -> list[Sequence[Any]]:

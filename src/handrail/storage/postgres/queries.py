@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from typing import Final
 
+from handrail.domain.run.status import RUN_WORKING
+
 _RECORD: Final = "stream, n, at, kind, actor, step, attempt, format, salt, body, hash, erased"
 _RUN: Final = (
     "id, workflow, definition, mode, status, goal, started, updated, ended, done, n, head, project, exceptions"
 )
 _STEP: Final = "run, path, status, attempts, started, ended, due, actor, proof, compensation, category, message"
 _PLAN: Final = "id, version, definition, name, steps, saved, retired, n, head, project"
-_WORKING: Final = "run.status in ('running', 'compensating') and run.mode = 'run'"
+_STATUSES: Final = "', '".join(sorted(status.value for status in RUN_WORKING))
+_WORKING: Final = f"run.status in ('{_STATUSES}') and run.mode = 'run'"
 
 SERVER: Final = """
     select pg_backend_pid(), current_setting('server_version_num'), current_setting('synchronous_commit'),
@@ -67,10 +70,10 @@ PUT_STEPS: Final = f"select handrail.put_steps({', '.join(f'${number}' for numbe
 PUT_PLANS: Final = "select handrail.put_plans($1)"
 """Insert or replace rows of plans."""
 
-WAKE_AGAIN: Final = """
+WAKE_AGAIN: Final = f"""
     update handrail.head set project = coalesce(run.project, ''), wake_at = case when run.id is not null then 0 end
     from (select $1::text as stream) wanted
-    left join handrail.run on run.id = wanted.stream and run.status in ('running', 'compensating') and run.mode = 'run'
+    left join handrail.run on run.id = wanted.stream and {_WORKING}
     where head.stream = wanted.stream"""
 """Say again whether a run needs a worker, after its row was rewritten."""
 

@@ -121,7 +121,7 @@ class PostgresStore:
     # --- the journal ------------------------------------------------------------------------------
 
     async def append(self, records: Sequence[Record], change: Change, *, lease: Lease | None = None) -> None:
-        """LaneAppend the records of one stream and their change, all or nothing, synced when this returns."""
+        """Append the records of one stream and their change, all or nothing, synced when this returns."""
         size = admitted_bytes(records, change, lease)
         future = asyncio.get_running_loop().create_future()
         self._required_writer().put(LaneAppend(tuple(records), change, future, lease), size)

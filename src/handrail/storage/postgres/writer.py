@@ -151,7 +151,8 @@ class LaneWriter:
         arguments = batch.arguments(self._streams.definitions)
         differing = await _asked(connection, self._connections, queries.APPEND, *arguments)
         if not differing:
-            self._streams.take(batch.after)
+            for stream, end in batch.after.items():
+                self._streams.put(stream, end)
             self._streams.definitions.update(name for one in batch.admitted for name, _ in one.change.definitions)
             self._streams.trim()
             self._wrote()

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections import OrderedDict
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import astuple, replace
@@ -23,9 +22,8 @@ from handrail.domain.journal.projection import Change, StepRow
 from handrail.engine.running.lease import Lease
 from handrail.storage.admission import is_held, lease_lost, refusal, steps_without_run
 from handrail.storage.sqlite import queries
+from handrail.storage.stream_cache import StreamCache
 
-STREAMS_KNOWN: Final = 10_000
-DEFINITIONS_KNOWN: Final = 1_000
 Row: TypeAlias = tuple[Any, ...]
 
 
@@ -88,8 +86,7 @@ class Appender:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._known: OrderedDict[str, StreamState] = OrderedDict()
-        self._definitions: set[str] = set()
+        self._streams: StreamCache[StreamState] = StreamCache()
         self._version = -1
         self._seq = 0
         self._number = 0
@@ -100,11 +97,7 @@ class Appender:
         rows = Rows()
         answers = [self._admit(append, rows) for append in batch]
         rows.write(self._connection)
-        # Trimmed only now, and so not a BoundedCache: what a batch has not written yet can't be queried again.
-        while len(self._known) > STREAMS_KNOWN:
-            self._known.popitem(last=False)
-        if len(self._definitions) > DEFINITIONS_KNOWN:
-            self._definitions.clear()
+        self._streams.trim()
         return answers
 
     def put_projections(self, stream: str, change: Change) -> None:
@@ -118,14 +111,13 @@ class Appender:
 
     def remember_lease(self, stream: str, owner: str, epoch: int) -> None:
         """Update the cached lease of a stream after a write to its lease that was not an append."""
-        known = self._known.get(stream)
+        known = self._streams.known.get(stream)
         if known is not None:
-            self._known[stream] = replace(known, owner=owner, epoch=epoch)
+            self._streams.known[stream] = replace(known, owner=owner, epoch=epoch)
 
     def forget(self) -> None:
         """Clear the cache: a transaction failed, or wrote something that is not an append."""
-        self._known.clear()
-        self._definitions.clear()
+        self._streams.forget()
         self._version = -1
 
     def _catch_up(self) -> None:
@@ -139,7 +131,7 @@ class Appender:
     def _admit(self, append: Append, rows: Rows) -> HandrailError | None:
         records, change, lease = append.records, append.change, append.lease
         stream = records[0].stream
-        known = self._known.get(stream) or self._look_up(stream)
+        known = self._streams.known.get(stream) or self._look_up(stream)
         is_first = records[0].n == 1
         if lease is not None and not is_held(lease, owner=known.owner, epoch=known.epoch, is_first=is_first):
             return lease_lost(lease)
@@ -157,8 +149,7 @@ class Appender:
         self._seq = seq
         number, steady = self._put_change(known, change, rows)
         owner, epoch = _put_lease(known, append, rows)
-        self._known[stream] = StreamState(record.n, record.hash, number, steady, owner, epoch)
-        self._known.move_to_end(stream)
+        self._streams.put(stream, StreamState(record.n, record.hash, number, steady, owner, epoch))
         return None
 
     def _look_up(self, stream: str) -> StreamState:
@@ -191,8 +182,8 @@ class Appender:
         if change.plan is not None:
             rows.plans[change.plan.project, change.plan.id] = astuple(change.plan)
         for content_hash, text in change.definitions:
-            if content_hash not in self._definitions:
-                self._definitions.add(content_hash)
+            if content_hash not in self._streams.definitions:
+                self._streams.definitions.add(content_hash)
                 rows.definitions[content_hash] = text
         return number, steady
 

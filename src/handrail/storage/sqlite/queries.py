@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from handrail.domain.run.status import RUN_WORKING
+
 _WHOLE_EVENT: Final = "seq, stream, n, at, kind, actor, step, attempt, format, salt, body, hash"
 _EVENT: Final = f"{_WHOLE_EVENT}, erased"
 _RUN: Final = (
@@ -18,6 +20,9 @@ _STEP: Final = (
     "run.id, path, step.status, attempts, step.started, step.ended, due, actor, proof, compensation, category, message"
 )
 _PLAN: Final = "id, version, definition, name, steps, saved, retired, n, head, project"
+_WORKING: Final = tuple(sorted(status.value for status in RUN_WORKING))
+_STATUSES: Final = "', '".join(_WORKING)
+_IS_WORKING: Final = f"run.status IN ('{_STATUSES}') AND run.mode = 'run'"
 
 # --- writing --------------------------------------------------------------------------------------
 
@@ -107,11 +112,11 @@ PUT_WORKER: Final = "INSERT INTO worker (id, beat) VALUES (?, 1) ON CONFLICT (id
 DROP_WORKER: Final = "DELETE FROM worker WHERE id = ?"
 """Remove a worker."""
 
-CLAIM: Final = """
+CLAIM: Final = f"""
     INSERT INTO lease (run, owner, epoch)
     SELECT run.id, :claimer, :epoch + 1
     FROM run LEFT JOIN lease ON lease.run = run.id LEFT JOIN worker ON worker.id = lease.owner
-    WHERE run.id = :run AND run.status IN ('running', 'compensating') AND run.mode = 'run'
+    WHERE run.id = :run AND {_IS_WORKING}
     AND ifnull(lease.owner, '') = :owner AND ifnull(lease.epoch, 0) = :epoch AND ifnull(worker.beat, 0) = :beat
     ON CONFLICT (run) DO UPDATE SET owner = excluded.owner, epoch = excluded.epoch"""
 """Claim a run that still has work and whose lease is unchanged since it was seen; changes one row, or none."""
@@ -132,7 +137,7 @@ _OPEN_RUNS: Final = """
 
 _HOLDINGS: Final = """
     WITH open (id, n) AS (
-        {running} UNION ALL {compensating}
+        {open_runs}
         ORDER BY id LIMIT :limit)
     SELECT open.id, open.n, ifnull(lease.owner, ''), ifnull(lease.epoch, 0), ifnull(worker.beat, 0),
         CASE WHEN lease.needs_n = open.n THEN lease.needs ELSE '' END
@@ -140,22 +145,22 @@ _HOLDINGS: Final = """
     ORDER BY open.id"""
 
 HOLDINGS: Final = _HOLDINGS.format(
-    running=_OPEN_RUNS.format(project="", status="running"),
-    compensating=_OPEN_RUNS.format(project="", status="compensating"),
+    open_runs=" UNION ALL ".join(_OPEN_RUNS.format(project="", status=status) for status in _WORKING)
 )
-"""The runs after an id that have work for handrail, with their leases: two short index scans, merged."""
+"""The runs after an id that have work for handrail, with their leases: a short index scan a status, merged."""
 
 HOLDINGS_OF_PROJECT: Final = _HOLDINGS.format(
-    running=_OPEN_RUNS.format(project="project = :project AND ", status="running"),
-    compensating=_OPEN_RUNS.format(project="project = :project AND ", status="compensating"),
+    open_runs=" UNION ALL ".join(
+        _OPEN_RUNS.format(project="project = :project AND ", status=status) for status in _WORKING
+    )
 )
 """The same for the runs of one project."""
 
-HOLDING: Final = """
+HOLDING: Final = f"""
     SELECT run.id, run.n, ifnull(lease.owner, ''), ifnull(lease.epoch, 0), ifnull(worker.beat, 0),
         CASE WHEN lease.needs_n = run.n THEN lease.needs ELSE '' END
     FROM run LEFT JOIN lease ON lease.run = run.id LEFT JOIN worker ON worker.id = lease.owner
-    WHERE run.id = ?1 AND run.mode = 'run' AND run.status IN ('running', 'compensating')
+    WHERE run.id = ?1 AND {_IS_WORKING}
     AND ifnull(?2, run.project) = run.project"""
 """The same for one run, in any project or in the given one."""
 

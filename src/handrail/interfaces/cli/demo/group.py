@@ -25,7 +25,7 @@ from handrail.engine.stream_pages import entries_of
 from handrail.interfaces.cli.demo.plan import MISTAKES, NEW_VERSION, OLD_VERSION, RELEASE
 from handrail.interfaces.cli.demo.registry import HOST, DemoRegistry, demo_registry
 from handrail.interfaces.cli.program import reports_errors, settings_of
-from handrail.interfaces.cli.run.story import event_line
+from handrail.interfaces.cli.run.story import timed_line
 from handrail.interfaces.cli.run.watch import LineView, watch
 from handrail.interfaces.cli.words.finding_view import print_findings
 from handrail.interfaces.cli.words.terminal_edge import say
@@ -120,7 +120,7 @@ async def _tour(file: Path, settings: Settings, registry: DemoRegistry) -> str:
         run = await _succeed(file, parts, registry)
         _title("6. The journal of the second run, and the proof that no event was changed")
         for entry in await entries_of(parts.writer.reader.store, run.id):
-            say(f"  {event_line(entry)}")
+            say(f"  {timed_line(entry)}")
         say(f"  receipt: {run.receipt}")
     async with open_reader(settings) as look:
         verdict = await look.verify(replay=True)

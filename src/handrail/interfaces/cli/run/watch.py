@@ -24,7 +24,7 @@ from handrail.engine.reading.run_view import Detail, Status
 from handrail.engine.reading.step_view import LiveState, StepView
 from handrail.engine.stream_pages import entries_of
 from handrail.foundation.visible_text import visible_line
-from handrail.interfaces.cli.run.story import event_line, sentence
+from handrail.interfaces.cli.run.story import sentence, timed_line
 from handrail.interfaces.cli.run.view import (
     COLOR_OF_RUN,
     COLOR_OF_STEP,
@@ -72,7 +72,7 @@ class LineView:
     async def show(self, run_reader: RunReader, run_id: str, entries: Sequence[Entry]) -> None:
         """Print the new events."""
         for entry in entries:
-            say(self.indent + event_line(entry), err=self.err)
+            say(self.indent + timed_line(entry), err=self.err)
 
 
 class LiveView:
