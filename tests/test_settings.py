@@ -91,3 +91,16 @@ def test_an_unknown_table_of_the_project_is_refused_like_one_of_the_home(tmp_pat
 def test_every_table_that_a_part_reads_is_known(tmp_path: Path) -> None:
     write(tmp_path, "".join(f"[{name}]\n" for name in TABLES))
     assert set(read_settings({"home": str(tmp_path)}, {}).tables) == set(TABLES)
+
+
+def test_a_home_inside_the_project_is_no_neutral_folder(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (tmp_path / "link").symlink_to(project)
+
+    def neutral(home: Path, at: Path) -> Path:
+        return read_settings({"home": str(home), "project": str(at)}, {}).neutral
+
+    assert neutral(tmp_path / "home", project) == tmp_path / "home" / "servers"
+    for home in (project / ".handrail", tmp_path / "link" / "deep" / "home"):
+        assert neutral(home, project) == neutral(home, tmp_path / "link") == Path(home.anchor)

@@ -138,6 +138,13 @@ class Settings(Struct, frozen=True, kw_only=True):
         return self.home / "workers"
 
     @property
+    def neutral(self) -> Path:
+        """A folder in which nothing of the project is found, also not by looking upwards: for programs that look into
+        the current folder for what they start. It may not exist yet."""
+        is_inside = Path(os.path.realpath(self.home)).is_relative_to(os.path.realpath(self.project))
+        return Path(self.home.anchor) if is_inside else self.home / "servers"
+
+    @property
     def workflows(self) -> Path:
         """The folder with the project's own workflows."""
         return self.project / PROJECT_FOLDER / "workflows"

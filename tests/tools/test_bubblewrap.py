@@ -106,8 +106,14 @@ async def test_a_program_or_folder_that_is_not_there_is_said_in_words(sandbox: B
         await sandbox.run(Job(argv=("nowhere",)))
     with Fails(Category.NOT_FOUND, "there is no folder sub"):
         await sandbox.run(Job(argv=("true",), cwd="sub"))
-    ran = await sh(sandbox, "echo bwrap: mine >&2; echo more >&2; exit 1")
-    assert ran.exit == 1
+
+
+@pytest.mark.parametrize("words", ["bwrap: mine", "bwrap: execvp sh: No such file", "bwrap: Can't chdir to sub: x", ""])
+async def test_a_command_that_speaks_like_bubblewrap_has_failed_by_itself(sandbox: Bubblewrap, words: str) -> None:
+    ran = await sandbox.run(Job(argv=("sh", "-c", 'echo "$1" >&2; exit 1', "sh", words)))
+    assert (ran.exit, ran.stderr) == (1, f"{words}\n")
+    sealed = await sandbox.run(Job(argv=("sh", "-c", "ls /proc/self/fd; exit 1")))
+    assert sealed.stdout.split() == ["0", "1", "2", "3"], "what bubblewrap reports to is not open in the sandbox"
 
 
 async def test_a_project_that_may_only_be_read_is_not_changed(sandbox: Bubblewrap, project: Path) -> None:

@@ -28,6 +28,7 @@ from handrail.tools.configuration import ToolConfiguration, WithheldHosts, tool_
 from handrail.tools.files.content_store import ContentStore
 from handrail.tools.mcp.declaration import Declared, ToolsText, declared_servers, declared_text
 from handrail.tools.mcp.servers import Servers
+from handrail.tools.mcp.working_folder import ServerPlaces
 from handrail.tools.registry import Registry
 from handrail.tools.sdk import PythonTool
 from handrail.tools.shell import OFF, SHELL, shell_configuration, shell_tools
@@ -72,7 +73,7 @@ def toolbox_of(
     kept = ContentStore(settings.kept, secrets=known, key=partial(open_secret, settings.keys, KEEPING))
     servers = Servers(
         servers_of(settings),
-        project=settings.project,
+        places=ServerPlaces(settings.project, settings.neutral),
         logs=settings.home / "logs" / "servers",
         cache=settings.home / "cache" / "servers.json",
         kept=kept,
@@ -116,7 +117,7 @@ def servers_of(settings: Settings) -> Mapping[str, Declared]:
         state = settings.trust.state
         off = None if settings.trust.is_trusted else partial(untrusted_words, state=state)
         file = settings.project / PROJECT_FOLDER / TOOLS_NAME
-        files.append(ToolsText(file=file, content=settings.tools_text, off=off))
+        files.append(ToolsText(file=file, content=settings.tools_text, is_projects=True, off=off))
     return declared_servers(files)
 
 

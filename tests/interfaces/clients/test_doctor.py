@@ -117,8 +117,18 @@ def test_a_server_is_started_just_as_its_client_would(desk: Desk, client: Client
     assert known["env"]["HANDRAIL_HOME"] == "/chosen"
     assert known["env"]["HOME"] == str(desk.home)
     assert "PYTEST_CURRENT_TEST" not in known["env"], "hosts pass on few variables"
-    begins_in = desk.project if client.starts_in_project else desk.home
-    assert Path(known["cwd"]).resolve() == begins_in.resolve()
+    begins_in = Path("/") if client.starts_in_project else desk.home
+    assert Path(known["cwd"]).resolve() == begins_in.resolve(), "not in a project, which may be a stranger's"
+    assert known["env"].get("HANDRAIL_PROJECT") == (str(desk.project) if client.starts_in_project else None)
+
+
+def test_a_module_of_the_project_is_not_started_in_place_of_the_users_server(desk: Desk) -> None:
+    (desk.project / "handrail.py").write_text(f"open({str(desk.project / 'started')!r}, 'w').close()")
+    entry = {"command": sys.executable, "args": ["-m", "handrail", "mcp"]}
+    desk.write(CLAUDE, Scope.USER, json.dumps({"mcpServers": {"handrail": entry}}))
+    reply = examined(desk, "--client", "claude")
+    assert level_of(reply, "claude (user)") == ["ok"]
+    assert not (desk.project / "started").exists()
 
 
 def test_entries_of_ours_are_found_whatever_their_name_and_variables_are_filled_in(desk: Desk) -> None:

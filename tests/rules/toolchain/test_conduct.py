@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from handrail.domain.checks.finding import FixedBy
 from handrail.domain.definition.model import Category
 from handrail.engine.sandbox import Job, Ran
 from handrail.engine.tool import Progress, ToolFailed, silent
@@ -197,10 +198,29 @@ async def test_a_command_is_stopped_in_its_time(project: Path) -> None:
     assert found[0][1].startswith("sleep was stopped after")
 
 
+@pytest.mark.parametrize("said", ["sh: {}: No such file or directory", "there is no {}", "{}", "\n".join("{}x" * 9)])
+@pytest.mark.parametrize("code", [0, 1, 2, 127])
+async def test_nothing_that_a_command_prints_is_in_what_to_do_or_says_who_has_to(
+    said: str, code: int, project: Path
+) -> None:
+    """What it prints is the project's choice; a hint that a person should open a folder must never be."""
+    secret = project.parent / "home" / "config.toml"
+    secret.parent.mkdir()
+    secret.write_text("")
+    text = said.replace("{}", str(secret)) + "\n" + "more\n" * 40
+    for rule, more in ((tests_pass, {}), (command_succeeds, {"argv": ["true"], "stdout_contains": "never"})):
+        for output in ({"stderr": text}, {"stdout": text}):
+            outcome = await judged(rule, scripted(project, Scripted(ran(**output, code=code))), **more)
+            assert outcome.findings
+            assert {one.fixed_by for one in outcome.findings} == {FixedBy.AGENT}
+            assert not any("config.toml" in one.fix or str(secret.parent) in one.fix for one in outcome.findings)
+
+
 async def test_a_file_that_only_the_sandbox_hides_is_named_and_no_excerpt_is_promised_in_vain(project: Path) -> None:
     hidden = Scripted(ran(stderr=f"sh: {project}/test_a.py: No such file or directory", code=1))
     outcome = await judged(tests_pass, scripted(project, hidden))
-    assert f"the sandbox does not show {project}/test_a.py: ask a person" in outcome.findings[0].fix
+    assert "if it lacks a file that only the sandbox hides, ask a person" in outcome.findings[0].fix
+    assert f"{project}/test_a.py" in outcome.findings[0].excerpt
     quiet = await judged(tests_pass, scripted(project, Scripted(ran(code=1))))
     assert quiet.findings[0].fix.startswith("it printed nothing: run the command of the excerpt yourself")
     assert " -B - " in quiet.findings[0].excerpt

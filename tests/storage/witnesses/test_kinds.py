@@ -102,7 +102,7 @@ async def test_a_folder_without_a_repository_is_refused_with_what_git_says(tmp_p
 
 async def test_a_missing_git_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(Unavailable, match="did not work"):
+    with pytest.raises(Unavailable, match="not installed"):
         await GitWitness("git:it", tmp_path).copy([sealed(1)])
 
 

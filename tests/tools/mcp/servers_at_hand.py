@@ -18,6 +18,7 @@ from handrail.engine.tool import ToolAsks
 from handrail.tools.mcp.connection import ServerConnection
 from handrail.tools.mcp.declaration import Declared
 from handrail.tools.mcp.transport.era_memory import EraCache
+from handrail.tools.mcp.working_folder import ServerPlaces
 
 SERVER = Path(__file__).with_name("hostile_server.py")
 
@@ -32,9 +33,9 @@ def connection(folder: Path, *modes: str, **more: Any) -> ServerConnection:
 
 
 def connected(folder: Path, server: Declared, **more: Any) -> ServerConnection:
-    options: dict[str, Any] = {"fill": lambda text: text, **more}
+    options: dict[str, Any] = {"fill": lambda text: text, "places": ServerPlaces(folder, folder), **more}
     book = EraCache(folder / "cache" / "eras.json")
-    return ServerConnection(server, project=folder, log=folder / "logs" / "bad.log", remembered=book, **options)
+    return ServerConnection(server, log=folder / "logs" / "bad.log", remembered=book, **options)
 
 
 @asynccontextmanager

@@ -14,6 +14,7 @@ from handrail.tools.configuration import ToolConfiguration
 from handrail.tools.files.content_store import ContentStore
 from handrail.tools.mcp.declaration import Declared, ToolRule, UndoRule
 from handrail.tools.mcp.servers import Servers
+from handrail.tools.mcp.working_folder import ServerPlaces
 from handrail.tools.vault import Vault
 
 PROGRAM = Path(__file__).with_name("good_server.py")
@@ -46,7 +47,7 @@ async def serving(
 ) -> AsyncIterator[Servers]:
     servers = Servers(
         {one.name: one for one in declared or (good(folder),)},
-        project=folder,
+        places=ServerPlaces(folder, folder),
         logs=folder / "logs",
         cache=folder / "eras.json",
         kept=ContentStore(folder / "kept"),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -19,11 +21,12 @@ from handrail.interfaces.clients.check import CheckLevel, DoctorCheck, fail
 from handrail.interfaces.clients.client import CLIENTS, Client, HostPaths
 from handrail.interfaces.clients.configured import ConfiguredEntry, configured, host_environment
 from handrail.interfaces.clients.home_checks import clocks, home_checks
-from handrail.interfaces.clients.launch import own_launch
+from handrail.interfaces.clients.launch import LaunchCommand, is_own, own_launch
 from handrail.interfaces.clients.server_checks import Server, check_server, entry_checks, may_start, name_of
 from handrail.settings import Settings
 
 THIS: Final = "this handrail"
+PROJECT_VARIABLE: Final = "HANDRAIL_PROJECT"
 COLOUR_OF: Final = {CheckLevel.OK: "green", CheckLevel.WARN: "yellow", CheckLevel.FAIL: "red"}
 
 
@@ -68,10 +71,19 @@ async def _servers(entries: Sequence[ConfiguredEntry], settings: Settings, host:
     """Start all configured servers, one after the other; if there are none, this handrail."""
     environment = host_environment(host)
     usable = [entry for entry in entries if not entry.is_off and may_start(entry, settings.home)]
-    startable = [(name_of(entry), entry.launch) for entry in usable if entry.launch]
+    startable = [(name_of(entry), _outside(entry.launch, settings)) for entry in usable if entry.launch]
     if not startable:
         startable = [(THIS, replace(own_launch(settings), cwd=str(settings.project)))]
     return [await check_server(name, launch, environment) for name, launch in startable]
+
+
+def _outside(launch: LaunchCommand, settings: Settings) -> LaunchCommand:
+    """How an entry is started here. `python -m handrail` or `npx` in a project would run what a stranger put there, so
+    only this handrail itself is started in it; any other learns from a variable which project is meant."""
+    is_inside = Path(os.path.realpath(launch.cwd)).is_relative_to(os.path.realpath(settings.project))
+    if not is_inside or is_own(launch, settings.home):
+        return launch
+    return replace(launch, cwd=settings.home.anchor, env={PROJECT_VARIABLE: str(settings.project), **launch.env})
 
 
 def _as_data(server: Server) -> dict[str, Any]:

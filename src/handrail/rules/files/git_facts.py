@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import stat
 import time
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
@@ -19,6 +18,7 @@ from typing import Any, Final, TypeAlias
 from msgspec import Struct, field
 
 from handrail.foundation.locked_cache import LockedCache
+from handrail.foundation.program_search import programs_named
 from handrail.rules.files.git_language import EXCLUDES, Hidden, configured
 from handrail.rules.files.git_process import HOW_TO_GET, GitUnavailable, run_git
 from handrail.rules.files.project import ProjectFiles
@@ -297,19 +297,10 @@ def is_marked(root: Path) -> bool:
 
 def git_program(project: ProjectFiles) -> str:
     """The git of this machine; GitUnavailable if there is none."""
-    found = _on_path(os.environ.get("PATH", os.defpath), str(project.root))
-    if not found:
-        raise GitUnavailable("git is not installed here", HOW_TO_GET)
-    return found
-
-
-def _on_path(path: str, root: str) -> str:
-    """The first git on PATH; one inside the project is not trusted."""
-    for folder in path.split(os.pathsep):
-        found = shutil.which("git", path=folder) if Path(folder).is_absolute() else None
-        if found and not Path(found).resolve().is_relative_to(root):
+    for found in programs_named("git"):
+        if not Path(found).resolve().is_relative_to(project.root):  # one inside the project is not trusted
             return found
-    return ""
+    raise GitUnavailable("git is not installed here", HOW_TO_GET)
 
 
 def git_environment() -> dict[str, str]:

@@ -158,9 +158,11 @@ class ToolchainRunner:
         findings = [self._finding(problem, task, site) for problem in result.problems]
         if trouble := _trouble(task, ran, result):
             words = last_words(ran)
-            fix, by = _way_out(ran, task, words, hidden=_absent(ran) if hides else "")
-            excerpt = words or shlex.join(task.argv)[:EXCERPT_MAX]
-            findings.append(replace(found_at(self.card.name, "checks", trouble, fix), excerpt=excerpt, fixed_by=by))
+            hidden = _absent(ran) if hides else ""
+            fix = _way_out(ran, task, words, is_hidden=bool(hidden))
+            excerpt = words if hidden in words else f"{words[: EXCERPT_MAX - len(hidden) - 1]}\n{hidden}"
+            excerpt = excerpt or shlex.join(task.argv)[:EXCERPT_MAX]
+            findings.append(replace(found_at(self.card.name, "checks", trouble, fix), excerpt=excerpt))
         return findings
 
     def _finding(self, problem: Problem, task: Task, site: Site) -> Finding:
@@ -261,26 +263,27 @@ def _left_out(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{counts[name]:,} {word}" for name, word in LEFT_OUT.items() if counts.get(name))
 
 
-def _way_out(ran: Ran, task: Task, words: str, *, hidden: str) -> tuple[str, FixedBy]:
-    """What to do about a command that failed by itself, and who can."""
+def _way_out(ran: Ran, task: Task, words: str, *, is_hidden: bool) -> str:
+    """What to do about a command that failed by itself. Its output is shown in the excerpt and is no part of this: the
+    project decides what a command prints, and would choose what a person is asked to allow, or who has to act."""
     if ran.stopped == "time":
-        return "make it faster, narrow it with `paths` or `args`, or set a longer `timeout`", FixedBy.AGENT
+        return "make it faster, narrow it with `paths` or `args`, or set a longer `timeout`"
     if ran.exit in task.exits:
-        return "write tests, or let those that are there run", FixedBy.AGENT
-    if hidden:
-        return f"the sandbox does not show {hidden}: ask a person to let the sandbox read its folder", FixedBy.PERSON
+        return "write tests, or let those that are there run"
+    if is_hidden:
+        return f"look at the excerpt; {task.fix}; if it lacks a file that only the sandbox hides, ask a person"
     if not words:
-        return f"it printed nothing: run the command of the excerpt yourself; {task.fix}", FixedBy.AGENT
-    return f"look at the excerpt; {task.fix}", FixedBy.AGENT
+        return f"it printed nothing: run the command of the excerpt yourself; {task.fix}"
+    return f"look at the excerpt; {task.fix}"
 
 
 def _absent(ran: Ran) -> str:
-    """A file of this machine that the command did not find, although it is there: the sandbox hides it."""
+    """What a command says of a file of this machine that it did not find, although it is there."""
     for found in _not_found.finditer((ran.stderr + "\n" + ran.stdout)[-OUTPUT_READ_MAX:]):
         path = Path(found[1] or found[2])
         with suppress(OSError):  # a name that is too long is no file
             if path.is_absolute() and path.exists():
-                return str(path)[:SHOWN_MAX]
+                return readable_lines(found[0].strip())[:SHOWN_MAX]
     return ""
 
 

@@ -15,6 +15,7 @@ from typing import Final
 
 from handrail.domain.errors import Unavailable
 from handrail.domain.journal.checkpoint import SealedCheckpoint, checkpoint_line
+from handrail.foundation.program_search import programs_named
 from handrail.storage.witnesses.one_store import require_same_store
 
 REF: Final = "refs/handrail/checkpoints"
@@ -75,9 +76,12 @@ def _tip(repository: Path) -> str:
 def _git(repository: Path, *command: str, given: bytes = b"") -> bytes:
     """The output of a git command; Unavailable with what git says if it fails."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    program = next(programs_named("git"), "")
+    if not program:
+        raise Unavailable("git is not installed here", hint="install git so that it is on PATH")
     try:
         done = subprocess.run(  # noqa: S603 - git itself, with arguments from here
-            ["git", *OPTIONS, "-C", str(repository), *command],  # noqa: S607 - which git it is, PATH says
+            [program, *OPTIONS, "-C", str(repository), *command],
             input=given,
             capture_output=True,
             timeout=GIT_S_MAX,

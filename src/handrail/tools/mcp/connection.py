@@ -25,6 +25,7 @@ from handrail.tools.mcp.declaration import Declared
 from handrail.tools.mcp.transport.era_memory import EraCache
 from handrail.tools.mcp.transport.server_log import ServerLog
 from handrail.tools.mcp.values.listing import ListedTool
+from handrail.tools.mcp.working_folder import ServerPlaces
 
 if TYPE_CHECKING:
     import mcp_types
@@ -77,14 +78,14 @@ class ServerConnection:
         self,
         declared: Declared,
         *,
-        project: Path,
+        places: ServerPlaces,
         log: Path,
         fill: Callable[[str], str],
         remembered: EraCache,
         scrub: Callable[[str], str] = _as_it_is,
     ) -> None:
         self._declared = declared
-        self._project = project
+        self._places = places
         self._fill = fill
         self._eras = remembered
         self._log = ServerLog(log, scrub)
@@ -268,11 +269,12 @@ class ServerConnection:
             return Web(self._fill(declared.url), headers)
         from handrail.tools.mcp.transport.launch import ServerLaunch  # late: only needed for servers that are processes
 
+        folder = self._places.folder(declared)
         launch = ServerLaunch(
             command=self._fill(declared.command),
-            args=tuple(map(self._fill, declared.args)),
-            env={name: self._fill(value) for name, value in declared.env.items()},
-            cwd=str(self._project / self._fill(declared.cwd)),
+            args=tuple(map(self._filled, declared.args)),
+            env={name: self._filled(value) for name, value in declared.env.items()},
+            cwd=str(folder / self._filled(declared.cwd)),
         )
         if sys.platform == "win32":
             from handrail.tools.mcp.transport.windows import WindowsPipe  # late: it needs the SDK
@@ -281,6 +283,9 @@ class ServerConnection:
         from handrail.tools.mcp.transport.pipe import Pipe  # late: it needs the SDK
 
         return Pipe(launch, log=self._log, changed=self._on_notice)
+
+    def _filled(self, text: str) -> str:
+        return self._places.filled(self._fill(text))  # in this order: a folder's name may look like a reference
 
     async def _relist(self, session: Session) -> None:
         """Ask for the tools; a change that is reported in the meantime marks the list as stale again."""

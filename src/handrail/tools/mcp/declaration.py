@@ -88,6 +88,8 @@ class Declared(Struct, frozen=True, kw_only=True):
     name: str
     origin: str
     """The file that declares it."""
+    is_projects: bool = False
+    """Whether the project declares it, not the user."""
     off: str = ""
     """Why it is not started, whatever asks for it; empty: it may be."""
     shadows: tuple[str, ...] = ()
@@ -155,6 +157,7 @@ class ToolsText(Struct, frozen=True, kw_only=True):
 
     file: Path
     content: bytes
+    is_projects: bool = False
     off: Callable[[str], str] | None = None
 
 
@@ -167,7 +170,7 @@ def declared_servers(files: Sequence[Path | ToolsText]) -> Mapping[str, Declared
     for one in files:
         text = _read_file(one) if isinstance(one, Path) else one
         for name, entry in _entries(text).items():
-            declared = _declared(name, entry, _Place(text.file), off=text.off)
+            declared = _declared(name, entry, text)
             first = found.setdefault(name, declared)
             if declared is None:
                 found[name] = None
@@ -259,8 +262,9 @@ def _no_constant(word: str) -> NoReturn:
     raise ValueError(f"{word} is not valid JSON")
 
 
-def _declared(name: str, entry: Any, servers: _Place, *, off: Callable[[str], str] | None) -> Declared | None:
+def _declared(name: str, entry: Any, text: ToolsText) -> Declared | None:
     """One server, checked; None if it is disabled."""
+    servers = _Place(text.file)
     _require_name(name, servers)
     place = servers.at(name)
     table = place.table(entry)
@@ -276,7 +280,8 @@ def _declared(name: str, entry: Any, servers: _Place, *, off: Callable[[str], st
     return Declared(
         name=name,
         origin=str(place.file),
-        off=off(name) if off else "",
+        is_projects=text.is_projects,
+        off=text.off(name) if text.off else "",
         rule=_converted(_only(table, SERVER_RULE_KEYS), ToolRule, place),
         tools=_rules(table.get("tools", {}), place.at("tools")),
         **_only(asdict(written), OWN_KEYS),

@@ -25,6 +25,7 @@ from handrail.tools.mcp.tool_server import ToolServer
 from handrail.tools.mcp.transport.era_memory import EraCache
 from handrail.tools.mcp.values.listing_cache import ListingCache
 from handrail.tools.mcp.values.result import Results
+from handrail.tools.mcp.working_folder import ServerPlaces
 from handrail.tools.vault import Vault
 
 CONNECTING_MAX: Final = 16
@@ -52,7 +53,7 @@ class Servers:
         self,
         declared: Mapping[str, Declared],
         *,
-        project: Path,
+        places: ServerPlaces,
         logs: Path,
         cache: Path,
         kept: ContentStore,
@@ -68,7 +69,7 @@ class Servers:
                 one,
                 ServerConnection(
                     one,
-                    project=project,
+                    places=places,
                     log=logs / f"{name}.log",
                     fill=partial(vault.text, server=name),
                     remembered=eras,

@@ -25,6 +25,7 @@ import msgspec
 from handrail.domain.definition.model import Category
 from handrail.engine.sandbox import Bounds, Job, Ran, Stopped
 from handrail.engine.tool import Progress, ToolFailed
+from handrail.foundation.program_search import programs_named
 from handrail.tools.sandbox.bubblewrap_trial import HOW_TO_GET, WORDS_MAX, tried
 from handrail.tools.sandbox.bubblewrap_view import (
     SandboxView,
@@ -49,6 +50,7 @@ NAMESPACES: Final = (
 BEYOND: Final = 16
 BLOCK_BYTES: Final = 65_536
 START_S: Final = 10.0
+STATUS_BYTES_MAX: Final = 65_536
 INFO_BYTES_MAX: Final = 10_000
 LIBRARIES: Final = "LD_LIBRARY_PATH"
 
@@ -129,8 +131,10 @@ class Bubblewrap:
             view = sandbox.view or Path(origin.sources.get(self._root.resolve(), self._root))
             if job.wanted:
                 ran = await asyncio.to_thread(with_wanted, ran, view, job.wanted)
+            is_started = sandbox.has_started()
         took_ms = round((asyncio.get_running_loop().time() - started_s) * 1_000)
-        _require_started(ran, job)
+        if ran.exit == 1 and not is_started and not ran.stopped:
+            raise _not_started(ran.stderr.strip(), job)
         return msgspec.structs.replace(ran, took_ms=took_ms)
 
     async def trial(self) -> str:
@@ -194,12 +198,22 @@ class _RunningSandbox:
     pid: int
     """The first process inside: when it ends, the kernel ends all others."""
     handle: int
+    status: int
+    """Where bubblewrap reports the end of its command, which has no access to it."""
     group: TaskLimit | None = None
     """The control group that limits its processes, where there is one."""
     view: Path | None = None
     """The project as the command sees it, held open from outside; only if something in it is wanted."""
     stopped: Stopped = ""
     output: dict[str, bytearray] = field(default_factory=lambda: {"stdout": bytearray(), "stderr": bytearray()})
+
+    def has_started(self) -> bool:
+        """Whether the command was started, once everything has ended. Not read from its output, where it can say
+        anything: bubblewrap reports an exit code only of a command that it has started."""
+        os.set_blocking(self.status, False)
+        with suppress(BlockingIOError):
+            return b'"exit-code"' in os.read(self.status, STATUS_BYTES_MAX)
+        return False
 
     def stop(self, why: Stopped) -> None:
         """Kill everything in it at once."""
@@ -271,18 +285,20 @@ async def _start_sandbox(
     """Start the command with its limits set; ToolFailed if the sandbox could not be created, NoOverlay if it is only
     that its overlays could not."""
     info, info_writer = handles.pipe()
+    status, status_writer = handles.pipe()
     gate = handles.gate()
     plan = handles.content("".join(f"{option}\0" for option in options).encode())
     calls = handles.content(filter_program(platform.machine()))
     # The environment of a command is passed in a file, because all users can see the arguments of a process.
-    extras = ("--info-fd", str(info_writer), "--block-fd", str(gate), "--seccomp", str(calls))
+    extras = ["--info-fd", str(info_writer), "--json-status-fd", str(status_writer)]
+    extras += ["--block-fd", str(gate), "--seccomp", str(calls)]
     first, more = _overlay_start(origin, handles)
     command = (*first, program, "--args", str(plan), *extras, "--", *job.argv)
-    process = await _start_process(command, (plan, calls, info_writer, gate, *more))
+    process = await _start_process(command, (plan, calls, info_writer, status_writer, gate, *more))
     try:
-        handles.close(info_writer)
+        handles.close(info_writer, status_writer)
         pid = await _first_pid(info)
-        sandbox = _RunningSandbox(process, pid, handles.process(pid))
+        sandbox = _RunningSandbox(process, pid, handles.process(pid), status)
         limit(pid, job.bounds)
         # A few more than the watch allows: a command over the limit is then killed, not only denied more processes.
         sandbox.group = limit_tasks(pid, threads_max(job.bounds) + BEYOND)
@@ -407,26 +423,21 @@ async def _collect(
             sandbox.stop("output")  # the rest of the pipe is still read, so that it can be closed
 
 
-def _require_started(ran: Ran, job: Job) -> None:
-    """Distinguish a command that failed from one that could not be started."""
-    words = ran.stderr.strip()
-    if ran.exit != 1 or ran.stopped or not words.startswith("bwrap: ") or "\n" in words:
-        return
+def _not_started(words: str, job: Job) -> ToolFailed:
+    """Why a command was not started, in bubblewrap's words: the command has printed nothing yet."""
     if words.startswith("bwrap: execvp "):
         hint = "it has the system's folders and the project; ask a person if it needs more"
-        raise ToolFailed(Category.NOT_FOUND, f"there is no program {job.argv[0][:200]} in the sandbox; {hint}")
+        return ToolFailed(Category.NOT_FOUND, f"there is no program {job.argv[0][:200]} in the sandbox; {hint}")
     if words.startswith("bwrap: Can't chdir"):
-        raise ToolFailed(Category.NOT_FOUND, f"there is no folder {job.cwd or '.'} to start in; create it first")
-    raise _unusable(f"the sandbox could not be created: {words[-WORDS_MAX:]}")
+        return ToolFailed(Category.NOT_FOUND, f"there is no folder {job.cwd or '.'} to start in; create it first")
+    return _unusable(f"the sandbox could not be created: {words[-WORDS_MAX:]}")
 
 
 def _candidates(name: str) -> list[str]:
-    """The programs of that name: an absolute path, or one for each folder of PATH, relative folders left out, because
-    they are in the project if handrail runs there."""
+    """The programs of that name: an absolute path, or one for each folder of PATH."""
     if os.sep in name:
         return [name] if Path(name).is_absolute() and shutil.which(name) else []
-    folders = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if folder.startswith(os.sep)]
-    return [found for folder in folders if (found := shutil.which(name, path=folder))]
+    return list(programs_named(name))
 
 
 def _unusable(message: str) -> ToolFailed:

@@ -21,6 +21,7 @@ from typing import Final, Protocol
 from handrail.domain.definition.model import Category
 from handrail.engine.tool import ToolFailed
 from handrail.foundation.open_flags import NO_BLOCK, NO_FOLLOW
+from handrail.foundation.program_search import programs_named
 
 PREFIX: Final = "handrail-view-"
 FILES_MAX: Final = 200_000
@@ -96,7 +97,9 @@ async def remove(folder: Path) -> None:
     """Remove a folder with commands of the system: they can remove any depth of folders, and any mode after chmod."""
     for words in (("rm", "-rf"), ("chmod", "-R", "u+rwx"), ("rm", "-rf")):
         if await asyncio.to_thread(folder.exists):
-            process = await asyncio.create_subprocess_exec(*words, "--", str(folder), stdout=DEVNULL, stderr=DEVNULL)
+            program = next(programs_named(words[0]), words[0])
+            argv = (program, *words[1:], "--", str(folder))
+            process = await asyncio.create_subprocess_exec(*argv, stdout=DEVNULL, stderr=DEVNULL)
             await process.wait()
 
 

@@ -68,17 +68,24 @@ def finding_words(finding: Mapping[str, Any]) -> str:
     who = f"for {WHO[FixedBy(finding['fixed_by'])]}: " if finding.get("fixed_by") else ""
     fix = f" -> {who}{finding['fix']}" if finding.get("fix") else ""
     lines = [f"    {line}" for line in finding.get("excerpt", "").splitlines()]
-    return "\n".join([f"- {finding['severity']} {finding['where']}: {finding['message']}{fix}", *lines])
+    # A message may be what a command printed: it must not look like the fix that comes after the arrow.
+    found = f"{finding['where']}: {finding['message']}".replace("->", "→")
+    return "\n".join([f"- {finding['severity']} {_indented(found)}{fix}", *lines])
 
 
 def _words(data: Mapping[str, Any]) -> str:
-    lines = [f"{data['name']}: {data['message']}", *map(finding_words, data.get("findings", ()))]
+    lines = [f"{data['name']}: {_indented(data['message'])}", *map(finding_words, data.get("findings", ()))]
     if data["hint"]:
         lines.append(f"hint: {data['hint']}")
     if "next" in data:
         call = msgspec.json.encode(data["next"]["arguments"]).decode()
         lines.append(f"next: {data['next']['tool']} {call}")
     return "\n".join(lines)
+
+
+def _indented(text: str) -> str:
+    """A string whose further lines can't be taken for lines of ours: a tool or a file may have written them."""
+    return "\n    ".join(text.splitlines())
 
 
 def _repair(error: HandrailError, name: str, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
