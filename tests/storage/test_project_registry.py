@@ -188,3 +188,30 @@ def test_a_home_that_cant_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "other" / "projects.json").mkdir(parents=True)
     with pytest.raises(Unavailable, match="can't be read"):
         ProjectRegistry(tmp_path / "other").all()
+
+
+@pytest.mark.parametrize("below", ["", "keys", "a/deep/folder"])
+@pytest.mark.parametrize("is_linked", [False, True])
+def test_handrails_own_folder_is_no_project_by_any_way(
+    registry: ProjectRegistry, tmp_path: Path, below: str, *, is_linked: bool
+) -> None:
+    inside = registry.home / below
+    inside.mkdir(parents=True)
+    given = tmp_path / "link" if is_linked else inside
+    if is_linked:
+        given.symlink_to(inside)
+    other = registry.register(folder(tmp_path, "shop"))
+    for attempt in (
+        lambda: registry.register(given),
+        lambda: registry.move(other.id, given),
+        lambda: registry.move(other.id, given, replaces=True),
+        lambda: registry.join("prj_22222222", given),
+    ):
+        with pytest.raises(Invalid, match="it is in HANDRAIL_HOME"):
+            attempt()
+    assert [one.folder for one in registry.all()] == [other.folder]
+
+
+def test_a_project_around_the_home_is_one(registry: ProjectRegistry, tmp_path: Path) -> None:
+    registry.home.mkdir()
+    assert registry.register(tmp_path).folder == os.path.realpath(tmp_path)

@@ -269,3 +269,11 @@ async def test_a_folder_is_not_given_a_name_that_makes_a_file_in_it_start_progra
             call_of("file.move", {"source": "plain/mcp.json", "target": ".vscode/mcp.json"})
         )
     await tools.find("file.write").call(call_of("file.write", {"path": ".vscode/extensions.json", "text": "{}"}))
+
+
+@pytest.mark.parametrize("private", [".", "..", "../.."])
+async def test_a_project_inside_a_private_folder_has_no_place_for_a_plan(private: str, project: Path) -> None:
+    root = Root(project / "folder", private=[project / "folder" / private])
+    for writing in (False, True):
+        with Fails(Category.PERMISSION, "belongs to handrail itself"), root.place("config.toml", writing=writing):
+            pass

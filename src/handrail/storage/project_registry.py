@@ -84,6 +84,7 @@ class ProjectRegistry:
     def register(self, folder: Path) -> Project:
         """The project in a folder, which is registered if it is new."""
         real = real_path(folder)
+        self._require_outside(real)
         known = self._in(real)
         if not Path(real).is_dir():
             hint = f"if it was moved: `handrail project move {known.id} FOLDER`" if known else "name one that exists"
@@ -98,6 +99,7 @@ class ProjectRegistry:
     def move(self, project_id: str, folder: Path, *, replaces: bool = False) -> Project:
         """Note that a project's folder is somewhere else now; `replaces` forgets a project that is registered there."""
         real = real_path(folder)
+        self._require_outside(real)
         if not Path(real).is_dir():
             raise NotFound(f"there is no folder {real}", hint="move the folder first, then say where it is")
         with self._changing():
@@ -116,6 +118,7 @@ class ProjectRegistry:
     def join(self, project_id: str, folder: Path, *, replaces: bool = False) -> Project:
         """Serve a project of other machines in a folder of this one; `replaces` forgets what the folder was before."""
         real = real_path(folder)
+        self._require_outside(real)
         if not Path(real).is_dir():
             raise NotFound(f"there is no folder {real}", hint="make it first, with what the project needs")
         with self._changing():
@@ -145,6 +148,15 @@ class ProjectRegistry:
             return project
 
     # --- internal ---------------------------------------------------------------------------------
+
+    def _require_outside(self, real: str) -> None:
+        """Refuse HANDRAIL_HOME and every folder in it: plans would write the settings, keys and decisions that are not
+        theirs. The other way round is fine: a home inside a project is closed to the tools of plans."""
+        if any(_is_same(str(folder), str(self.home)) for folder in (Path(real), *Path(real).parents)):
+            raise Invalid(
+                f"{real} can't be a project: it is in HANDRAIL_HOME, where handrail keeps its own state",
+                hint="work in another folder: change to it, or name it with --project",
+            )
 
     def _in(self, real: str) -> Project | None:
         projects = self.all()

@@ -90,6 +90,8 @@ class Root:
         if writing:
             _require_harmless(path, parts)
         closed = self._closed(writing=writing)
+        if not identities(self._private).isdisjoint(identities([self._folder, *self._folder.resolve().parents])):
+            raise own_folder(path)  # no such project is registered; this holds for those of older versions
         with ExitStack() as held:
             try:
                 entry = held.enter_context(entered(self._folder, parts, closed=closed, by_handle=self._by_handle))
