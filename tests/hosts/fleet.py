@@ -97,12 +97,13 @@ class Fleet:
     def effects(self) -> Path:
         return self.folder / "effects.jsonl"
 
-    async def node(self) -> Node:
-        """One more node, at work."""
+    async def node(self, **choices: str) -> Node:
+        """One more node, at work; `choices` are settings of its own."""
         name = f"n{len(self.nodes)}"
         with (self.folder / f"{name}.err").open("wb") as errors:
             command = [sys.executable, str(NODE), name, str(self.effects)]
-            settings = {**os.environ, **self.variables}
+            own = {f"HANDRAIL_{key.upper()}": value for key, value in choices.items()}
+            settings = {**os.environ, **self.variables, **own}
             process = subprocess.Popen(command, env=settings, stdout=subprocess.PIPE, stderr=errors, text=True)
         assert process.stdout is not None
         node = Node(name, process)

@@ -64,15 +64,16 @@ def test_a_run_that_may_only_wait_in_a_queue_is_not_signalled() -> None:
     asked = [(1, 0), (5, 0), (1, 1), (5, 1), (1, 2), (5, 2)]
     found = [is_signalled(Wake(run="run_a", n=n, again=again)) for n, again in asked]
     assert found == [False, True, False, False, True, True]
+    assert is_signalled(Wake(run="run_a", n=5, again=1, needs="gpu"))
 
 
-def test_queues_differ_by_project_and_labels_and_are_never_too_long() -> None:
-    asked = [("p1", ()), ("p2", ()), ("p1", ("gpu",)), ("p1", ("a", "b")), ("p1", ("a_b",)), ("p1_a", ("b",))]
-    asked += [("p" * 80, ()), ("p" * 80 + "q", ()), ("P1", ()), ("p1", ("gpu/1",)), ("p1", ("gpu-1",)), ("", ())]
-    names = [queue_name(project, labels) for project, labels in asked]
+def test_queues_differ_by_project_and_needs_and_are_never_too_long() -> None:
+    asked = [("p1", ""), ("p2", ""), ("p1", "gpu"), ("p1", "a,b"), ("p1", "a|b"), ("p1", "a_b"), ("p1_a", "b")]
+    asked += [("p" * 80, ""), ("p" * 80 + "q", ""), ("P1", ""), ("p1", "gpu/1"), ("p1", "gpu-1"), ("", "")]
+    names = [queue_name(project, needs) for project, needs in asked]
     assert len(set(names)) == len(names)
     assert max(map(len, names)) <= LENGTH_MAX
-    assert queue_name("p1", ("b", "a", "a")) == queue_name("p1", ("a", "b"))
+    assert queue_name("p1", "gpu") == "handrail_p1_gpu"
 
 
 def test_no_library_of_a_host_is_loaded_unless_one_is_named() -> None:

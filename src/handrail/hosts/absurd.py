@@ -9,11 +9,12 @@ import asyncio
 import json
 import logging
 import math
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, Protocol
 
 from handrail.domain.errors import HandrailError, Unavailable
-from handrail.engine.running.host import Conduct, HostState, Reason, Rest, Wake, label_sets
+from handrail.engine.running.host import QUEUES_MAX, Conduct, HostState, Reason, Rest, Room, Wake
 from handrail.hosts.queue_name import queue_name
 
 TASK: Final = "handrail.conduct"
@@ -70,6 +71,9 @@ class AbsurdHost:
         self.node = node
         self.claim_s = max(1, math.ceil(heartbeat_s))
         self._queues: set[str] = set()
+        """Those that are known to be there."""
+        self._needs: OrderedDict[str, None] = OrderedDict()
+        """What this node has that runs needed, the latest last."""
         self._going: set[asyncio.Task[None]] = set()
         self._news = asyncio.Event()
         self._is_closing = False
@@ -81,19 +85,24 @@ class AbsurdHost:
 
     async def wake(self, wake: Wake) -> None:
         """Make a task, unless there is one for this run as of this event."""
-        await self._spawn(wake.run, f"{wake.run}:{wake.n}:{wake.again}", wake.labels)
+        await self._spawn(wake.run, f"{wake.run}:{wake.n}:{wake.again}", wake.needs)
         self._news.set()
 
-    async def serve(self, conduct: Conduct, labels: tuple[str, ...] = ()) -> None:
+    async def serve(self, conduct: Conduct, room: Room) -> None:
         """Take tasks of this project, until this host is closed."""
-        queues = [await self._queue(asked) for asked in label_sets(labels)]
+        await self._queue("")
         deafen = self.database.listen(self._news.set)
         try:
-            async with asyncio.TaskGroup() as group:
-                for queue in queues:
-                    group.create_task(self._serve(conduct, queue))
+            await self._serve(conduct, room)
         finally:
             deafen()
+
+    def offer(self, needs: str) -> None:
+        """Serve the queue of runs that need this, too."""
+        self._needs[needs] = None
+        self._needs.move_to_end(needs)
+        if len(self._needs) > QUEUES_MAX:
+            self._needs.popitem(last=False)
 
     async def close(self) -> None:
         """Take nothing more, and wait for the tasks that are under way."""
@@ -109,37 +118,46 @@ class AbsurdHost:
             return HostState(name=self.name, problem=f"{error}; {error.hint}")
         return HostState(name=self.name)
 
-    async def _serve(self, conduct: Conduct, queue: str) -> None:
+    async def _serve(self, conduct: Conduct, room: Room) -> None:
         loop = asyncio.get_running_loop()
         wait_s, cleaned_s = LOOK_S, loop.time()
         while not self._is_closing:
             self._news.clear()
+            claimed = 0
             try:
-                claimed = await self._claim(conduct, queue)
+                for needs in ("", *self._needs):
+                    claimed += await self._claim(conduct, room, needs)
                 if loop.time() - cleaned_s > CLEAN_S:
                     cleaned_s = loop.time()
-                    await self.database.ask(CLEAN, queue, KEPT_S, CLEANED_MAX)
+                    await self._clean()
             except HandrailError as error:
                 log.warning("nothing is placed on this node now: %s", error)
-                claimed, wait_s = 0, LOOK_S_MAX
+                wait_s = LOOK_S_MAX
             if claimed:
                 wait_s = LOOK_S
             else:
                 await self._pause(wait_s)
                 wait_s = min(2 * wait_s, LOOK_S_MAX)
             await asyncio.sleep(GATHER_S)
-            while len(self._going) >= SLOTS:
-                await asyncio.wait(self._going, return_when=asyncio.FIRST_COMPLETED)
 
-    async def _claim(self, conduct: Conduct, queue: str) -> int:
-        """Take tasks; how many were taken."""
-        tasks = await self.database.ask(CLAIM, queue, self.node, self.claim_s, CLAIMS_MAX)
+    async def _claim(self, conduct: Conduct, room: Room, needs: str) -> int:
+        """Take tasks of a queue, as far as there is room; how many were taken."""
+        left, free = room(), SLOTS - len(self._going)
+        most = min(CLAIMS_MAX, free if left is None else min(left, free))
+        if most <= 0:
+            return 0
+        queue = await self._queue(needs)
+        tasks = await self.database.ask(CLAIM, queue, self.node, self.claim_s, most)
         for task, params in tasks:
             stretch = self._stretch(conduct, queue, task, json.loads(params)["run"])
             going = asyncio.get_running_loop().create_task(stretch)
             self._going.add(going)
             going.add_done_callback(self._going.discard)
         return len(tasks)
+
+    async def _clean(self) -> None:
+        for queue in sorted(self._queues):
+            await self.database.ask(CLEAN, queue, KEPT_S, CLEANED_MAX)
 
     async def _pause(self, wait_s: float) -> None:
         try:
@@ -169,9 +187,6 @@ class AbsurdHost:
                 await self.database.ask(SLEEP, queue, task, float(rest.until or 0))
             case Reason.HANDED_OVER:
                 await self.database.ask(FAIL, queue, task, json.dumps({"message": rest.why.value}))
-            case Reason.LABELS:
-                await self._spawn(rest.run, f"{rest.run}:{rest.n}:{task}", rest.labels)
-                await self.database.ask(COMPLETE, queue, task, json.dumps({"why": rest.why.value}))
             case _:
                 await self.database.ask(COMPLETE, queue, task, json.dumps({"why": rest.why.value}))
 
@@ -189,14 +204,14 @@ class AbsurdHost:
             except HandrailError as error:
                 log.info("the claim of a stretch was not extended: %s", error)
 
-    async def _spawn(self, run: str, key: str, labels: tuple[str, ...]) -> None:
-        queue = await self._queue(labels)
+    async def _spawn(self, run: str, key: str, needs: str) -> None:
+        queue = await self._queue(needs)
         # No limit of attempts: a run is never given up.
         options = {"idempotency_key": key, "retry_strategy": RETRY}
         await self.database.ask(SPAWN, queue, TASK, json.dumps({"run": run}), json.dumps(options))
 
-    async def _queue(self, labels: tuple[str, ...]) -> str:
-        name = queue_name(self.project, labels)
+    async def _queue(self, needs: str) -> str:
+        name = queue_name(self.project, needs)
         if name not in self._queues:
             await self._require_schema()
             await self.database.ask(CREATE, name)

@@ -1,4 +1,4 @@
-"""The names of queues: one for each project and each set of labels that a run may ask for.
+"""The names of queues: one for each project, and one more for each thing that its runs may need of a node.
 
 Pure. A project has its own, because only some nodes serve it: work must never be placed on another node."""
 
@@ -13,9 +13,9 @@ LENGTH_MAX: Final = 57
 """The shortest limit of all hosts."""
 
 
-def queue_name(project: str, labels: tuple[str, ...] = ()) -> str:
-    """The queue of a project for nodes with these labels; another one for every other project or set of labels."""
-    parts = [PREFIX, project or "none", *sorted(set(labels))]
+def queue_name(project: str, needs: str = "") -> str:
+    """The queue of a project for nodes that have what is needed; another one for every other project or need."""
+    parts = [PREFIX, project or "none", *([needs] if needs else [])]
     plain = "_".join(re.sub(r"[^a-z0-9]", "-", part.lower()) for part in parts)
     if "_".join(parts) == plain and len(plain) <= LENGTH_MAX:
         return plain

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import cache
 from typing import Any, Final
@@ -28,10 +29,20 @@ from temporalio.envconfig import ClientConfig
 from temporalio.exceptions import ApplicationError
 from temporalio.runtime import LogForwardingConfig, LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 from temporalio.service import RPCError, RPCStatusCode
-from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+from temporalio.worker import (
+    CustomSlotSupplier,
+    FixedSizeSlotSupplier,
+    SlotMarkUsedContext,
+    SlotPermit,
+    SlotReleaseContext,
+    SlotReserveContext,
+    UnsandboxedWorkflowRunner,
+    Worker,
+    WorkerTuner,
+)
 
 from handrail.domain.errors import Invalid, Unavailable
-from handrail.engine.running.host import Conduct, HostState, Reason, Wake, label_sets
+from handrail.engine.running.host import QUEUES_MAX, Conduct, HostState, Reason, Rest, Room, Wake
 from handrail.hosts.queue_name import queue_name
 from handrail.hosts.temporal_workflow import (
     CONDUCT,
@@ -49,7 +60,13 @@ SCHEME: Final = "temporal"
 CONNECT_S: Final = 5.0
 RPC_S: Final = 5.0
 SLOTS: Final = 1_000
-"""How many stretches one node takes at once; most of them only wait for their tools."""
+"""How many stretches one node takes at once from one queue; most of them only wait for their tools."""
+LOOK_S: Final = 0.1
+"""How often a node that is full or paused looks whether it is not any more."""
+FULL_S: Final = 1.0
+"""How soon a stretch that this node had no room for is placed again."""
+STATES: Final = {Reason.OTHERS: "waiting", Reason.TIMER: "timer", Reason.LABELS: "needs a node"}
+"""What Temporal's pages show as the state of a run; of one that has ended, how."""
 GRACE_S: Final = 30.0
 PRIORITY_MIDDLE: Final = 3
 PRIORITY_FIRST: Final = 1
@@ -69,7 +86,12 @@ class TemporalHost:
         self._client: Client | None = None
         self._connecting = asyncio.Lock()
         self._has_attributes = False
-        self._workers: list[Worker] = []
+        self._needs: OrderedDict[str, None] = OrderedDict()
+        """What this node has that runs needed, the latest last."""
+        self._workers: dict[str, Worker] = {}
+        """By what their runs need."""
+        self._offered = asyncio.Event()
+        self._is_closing = False
 
     @property
     def name(self) -> str:
@@ -85,7 +107,7 @@ class TemporalHost:
             heartbeat_s=self.heartbeat_s,
             priority_key=priority_key(wake.priority),
             has_attributes=self._has_attributes,
-            labels=list(wake.labels),
+            needs=wake.needs,
         )
         try:
             await client.start_workflow(
@@ -96,6 +118,7 @@ class TemporalHost:
                 id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
                 id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
                 start_signal=WAKE if is_signalled(wake) else None,
+                start_signal_args=[wake.needs] if wake.needs else [],
                 search_attributes=self._attributes(wake),
                 priority=Priority(priority_key=placement.priority_key, fairness_key=wake.project),
                 rpc_timeout=timedelta(seconds=RPC_S),
@@ -105,7 +128,7 @@ class TemporalHost:
                 self._client = None  # the server may have lost our search attributes: look again
             raise self._unavailable(error) from error
 
-    async def serve(self, conduct: Conduct, labels: tuple[str, ...] = ()) -> None:
+    async def serve(self, conduct: Conduct, room: Room) -> None:
         """Take workflows and activities of this project, until this host is closed."""
         client = await self._connected()
 
@@ -113,30 +136,55 @@ class TemporalHost:
         async def conducted(run: str) -> Stretch:
             return await self._conducted(conduct, run)
 
-        beat = timedelta(seconds=self.heartbeat_s / 3)
-        self._workers = []
-        for asked in label_sets(labels):
-            worker = Worker(
-                client,
-                task_queue=queue_name(self.project, asked),
-                workflows=[] if asked else [RunWorkflow],
-                activities=[conducted],
-                # The workflow is ours and does nothing but what Temporal asks for: a sandbox would only cost time.
-                workflow_runner=UnsandboxedWorkflowRunner(),
-                max_concurrent_activities=SLOTS,
-                max_heartbeat_throttle_interval=beat,
-                default_heartbeat_throttle_interval=beat,
-                graceful_shutdown_timeout=timedelta(seconds=GRACE_S),
-            )
-            self._workers.append(worker)
+        self._workers = {}
         async with asyncio.TaskGroup() as group:
-            for worker in self._workers:
-                group.create_task(worker.run())
+            while not self._is_closing:
+                self._offered.clear()
+                for needs in ("", *self._needs):
+                    if needs not in self._workers:
+                        worker = self._workers[needs] = self._worker(client, conducted, room, needs)
+                        group.create_task(worker.run())
+                for needs in [one for one in self._workers if one and one not in self._needs]:
+                    group.create_task(self._workers.pop(needs).shutdown())
+                await self._offered.wait()
+
+    def offer(self, needs: str) -> None:
+        """Serve the queue of runs that need this, too."""
+        is_new = needs not in self._needs
+        self._needs[needs] = None
+        self._needs.move_to_end(needs)
+        if is_new:
+            if len(self._needs) > QUEUES_MAX:
+                self._needs.popitem(last=False)
+            self._offered.set()
+
+    def _worker(self, client: Client, conducted: Callable[..., Any], room: Room, needs: str) -> Worker:
+        beat = timedelta(seconds=self.heartbeat_s / 3)
+        fixed = FixedSizeSlotSupplier(SLOTS)
+        return Worker(
+            client,
+            task_queue=queue_name(self.project, needs),
+            workflows=[] if needs else [RunWorkflow],
+            activities=[conducted],
+            # The workflow is ours and does nothing but what Temporal asks for: a sandbox would only cost time.
+            workflow_runner=UnsandboxedWorkflowRunner(),
+            tuner=WorkerTuner.create_composite(
+                workflow_supplier=fixed,
+                activity_supplier=RoomSlots(room),
+                local_activity_supplier=fixed,
+                nexus_supplier=fixed,
+            ),
+            max_heartbeat_throttle_interval=beat,
+            default_heartbeat_throttle_interval=beat,
+            graceful_shutdown_timeout=timedelta(seconds=GRACE_S),
+        )
 
     async def close(self) -> None:
         """Take nothing more, and wait for the activities that are under way."""
-        workers, self._workers = self._workers, []
-        await asyncio.gather(*(worker.shutdown() for worker in workers if worker.is_running))
+        self._is_closing = True
+        self._offered.set()
+        workers, self._workers = self._workers, {}
+        await asyncio.gather(*(worker.shutdown() for worker in workers.values() if worker.is_running))
 
     async def state(self) -> HostState:
         """Whether the server answers, and knows the namespace."""
@@ -154,8 +202,8 @@ class TemporalHost:
         finally:
             beats.cancel()
         if rest.why is Reason.HANDED_OVER:  # as a failure, Temporal places it again by itself
-            raise ApplicationError("this node gives the run up")
-        return Stretch(why=rest.why.value, until=rest.until, labels=list(rest.labels))
+            raise ApplicationError("this node gives the run up", next_retry_delay=timedelta(seconds=FULL_S))
+        return Stretch(why=rest.why.value, until=rest.until, state=_state(rest))
 
     async def _beat(self) -> None:
         while True:  # not at once: most stretches are shorter, and each heartbeat is a call
@@ -209,6 +257,36 @@ class TemporalHost:
         return Unavailable(f"{self.name} does not answer: {error}", hint="runs wait in the journal until it does")
 
 
+class RoomSlots(CustomSlotSupplier):
+    """Lets a worker ask for another activity only while its node has room: not if it is full, paused or draining.
+
+    The node counts the runs themselves. What is asked for by several polls at once may be too much: that is handed
+    back (engine/running/stretch.py)."""
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        self._used = 0
+
+    async def reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit:
+        """Wait until there is room."""
+        while self._used >= SLOTS or self._room() == 0:  # noqa: ASYNC110 - the node has no event for it
+            await asyncio.sleep(LOOK_S)
+        return SlotPermit()
+
+    def try_reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit | None:
+        """None: it is asked from another thread, where the node can't be looked at."""
+        return None
+
+    def mark_slot_used(self, ctx: SlotMarkUsedContext) -> None:
+        """One more activity is under way."""
+        self._used += 1
+
+    def release_slot(self, ctx: SlotReleaseContext) -> None:
+        """It has ended, or there was none."""
+        if ctx.slot_info is not None:
+            self._used -= 1
+
+
 @cache
 def _runtime() -> Runtime:
     """The library's own threads, one set for a process; they log where we log, not on the terminal."""
@@ -235,8 +313,13 @@ def parsed(address: str) -> tuple[str, str]:
 
 def is_signalled(wake: Wake) -> bool:
     """Whether a workflow that there is gets a signal: not if the run has just started, nor when the sweep asks for the
-    first time. It may only wait in a queue then, and a signal for each run there would make that queue slower."""
-    return wake.again > 1 or (wake.again == 0 and wake.n > 1)
+    first time. It may only wait in a queue then, and a signal for each run there would make that queue slower. Who has
+    what the run needs says so in any case: the workflow may just be about to end."""
+    return bool(wake.needs) or wake.again > 1 or (wake.again == 0 and wake.n > 1)
+
+
+def _state(rest: Rest) -> str:
+    return rest.status if rest.why is Reason.ENDED else STATES.get(rest.why, "")
 
 
 def priority_key(priority: int) -> int:

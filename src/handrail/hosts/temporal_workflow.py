@@ -1,7 +1,8 @@
-"""The one workflow that Temporal executes for handrail: conduct a run now, later, or at a node with other labels.
+"""The one workflow that Temporal executes for handrail: conduct a run now, later, or at a node that has what it needs.
 
 It never changes with the workflows of handrail: all that it knows of a run is its id and why its last stretch ended. It
-ends as soon as a run waits only for others: the next wake starts it again, so that a waiting run costs nothing."""
+ends as soon as a run waits only for others, or for a node that has something: the next wake starts it again, so that a
+waiting run costs nothing. A node that has what a run needs wakes it by itself, and serves the queue for that."""
 
 from __future__ import annotations
 
@@ -12,6 +13,8 @@ from typing import Final
 
 from temporalio import workflow
 from temporalio.common import Priority, RetryPolicy, SearchAttributeKey
+from temporalio.exceptions import ActivityError, TimeoutType
+from temporalio.exceptions import TimeoutError as TemporalTimeout
 
 from handrail.engine.running.host import Reason
 from handrail.hosts.queue_name import queue_name
@@ -24,10 +27,13 @@ WORKFLOW: Final = SearchAttributeKey.for_keyword("HandrailWorkflow")
 STATE: Final = SearchAttributeKey.for_keyword("HandrailState")
 STRETCH_MAX: Final = timedelta(days=3_650)
 """Temporal wants a limit; a stretch has none. Whether a node is alive is known by its heartbeats."""
+TAKEN_MAX: Final = timedelta(seconds=60)
+"""How long a run stays in the queue for what it needs: the node that asked may be gone. Then it is asked for again."""
 RETRY: Final = RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=5))
 TURNS_MAX: Final = 500
 """After so many stretches the workflow continues as a new one: its history must not grow without end."""
-GOES_ON: Final = (Reason.TIMER.value, Reason.OTHERS.value, Reason.LABELS.value, Reason.HANDED_OVER.value)
+UNLESS_WOKEN: Final = (Reason.OTHERS.value, Reason.LABELS.value)
+"""Reasons to end, unless something has happened meanwhile."""
 
 
 @dataclass
@@ -39,7 +45,7 @@ class Placement:
     heartbeat_s: float
     priority_key: int
     has_attributes: bool
-    labels: list[str]
+    needs: str = ""
 
 
 @dataclass
@@ -47,8 +53,8 @@ class Stretch:
     """How a stretch ended, in types that Temporal can store."""
 
     why: str
-    until: int | None
-    labels: list[str]
+    until: int | None = None
+    state: str = ""
 
 
 @workflow.defn(name=NAME)
@@ -57,44 +63,48 @@ class RunWorkflow:
 
     def __init__(self) -> None:
         self._wakes = 0
+        self._needs = ""
 
     @workflow.signal(name=WAKE)
-    def wake(self) -> None:
-        """Something has happened to the run."""
+    def wake(self, needs: str = "") -> None:
+        """Something has happened to the run, or a node is there that has what it needs."""
         self._wakes += 1
+        self._needs = needs
 
     @workflow.run
     async def run(self, given: Placement) -> str:
         """Conduct the run until it has ended or waits only for others: why the last stretch has ended."""
-        labels = given.labels
-        turns = 0
-        while True:
-            seen = self._wakes
-            stretch = await self._conducted(given, labels)
-            if given.has_attributes and stretch.why in GOES_ON:  # that it has ended, Temporal shows by itself
-                workflow.upsert_search_attributes([STATE.value_set(stretch.why)])
-            labels = stretch.labels if stretch.why == Reason.LABELS.value else []
-            is_last = stretch.why not in GOES_ON or (stretch.why == Reason.OTHERS.value and self._wakes == seen)
-            if is_last:
+        self._needs = self._needs or given.needs
+        for _ in range(TURNS_MAX):
+            seen, needs, self._needs = self._wakes, self._needs, ""
+            stretch = await self._conducted(given, needs)
+            if given.has_attributes and stretch.state:
+                workflow.upsert_search_attributes([STATE.value_set(stretch.state)])
+            is_woken = self._wakes > seen
+            if not (stretch.why == Reason.TIMER.value or (stretch.why in UNLESS_WOKEN and is_woken)):
                 return stretch.why
             if stretch.until is not None:
                 await self._wait(seen, stretch.until)
-            turns += 1
-            if turns >= TURNS_MAX:
-                given.labels = labels
-                workflow.continue_as_new(given)
+        given.needs = self._needs
+        return workflow.continue_as_new(given)
 
-    async def _conducted(self, given: Placement, labels: list[str]) -> Stretch:
-        stretch: Stretch = await workflow.execute_activity(
-            CONDUCT,
-            given.run,
-            task_queue=queue_name(given.project, tuple(labels)),
-            start_to_close_timeout=STRETCH_MAX,
-            heartbeat_timeout=timedelta(seconds=given.heartbeat_s),
-            retry_policy=RETRY,
-            result_type=Stretch,
-            priority=Priority(priority_key=given.priority_key, fairness_key=given.project),
-        )
+    async def _conducted(self, given: Placement, needs: str) -> Stretch:
+        try:
+            stretch: Stretch = await workflow.execute_activity(
+                CONDUCT,
+                given.run,
+                task_queue=queue_name(given.project, needs),
+                schedule_to_start_timeout=TAKEN_MAX if needs else None,
+                start_to_close_timeout=STRETCH_MAX,
+                heartbeat_timeout=timedelta(seconds=given.heartbeat_s),
+                retry_policy=RETRY,
+                result_type=Stretch,
+                priority=Priority(priority_key=given.priority_key, fairness_key=given.project),
+            )
+        except ActivityError as error:
+            if isinstance(error.cause, TemporalTimeout) and error.cause.type is TimeoutType.SCHEDULE_TO_START:
+                return Stretch(why=Reason.LABELS.value)
+            raise
         return stretch
 
     async def _wait(self, seen: int, until: int) -> None:

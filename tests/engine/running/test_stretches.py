@@ -13,7 +13,7 @@ from handrail.domain.errors import Unavailable
 from handrail.domain.run.legal_controls import Action
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import RunStatus
-from handrail.engine.running.host import Conduct, Reason, Rest, Wake, label_sets
+from handrail.engine.running.host import Conduct, Reason, Rest, Room, Wake
 from handrail.engine.running.lease import Lease, LeaseHolder
 from handrail.engine.running.sweep import WAKES_MAX, Sweep
 from handrail.storage.memory import MemoryStore
@@ -91,6 +91,7 @@ class Lossy:
         self.wakes: list[Wake] = []
         self.rests: list[Rest] = []
         self.errors: list[Exception] = []
+        self.offered: set[str] = set()
         self._conduct: list[Conduct] = []
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -117,9 +118,12 @@ class Lossy:
         if rest.until is not None:
             self._go(conduct, run, (rest.until - Stage().clock()) / 1_000)
 
-    async def serve(self, conduct: Conduct, labels: tuple[str, ...] = ()) -> None:
+    async def serve(self, conduct: Conduct, room: Room) -> None:
         self._conduct.append(conduct)
         await asyncio.Event().wait()
+
+    def offer(self, needs: str) -> None:
+        self.offered.add(needs)
 
     async def close(self) -> None:
         await asyncio.gather(*self._tasks)
@@ -265,7 +269,3 @@ def test_one_sweep_asks_for_a_limited_number_of_runs_and_the_next_for_the_others
     sweep.overdue(free, now_s=0.0)
     first, second = (sweep.overdue(free, now_s=now) for now in (1.0, 1.5))
     assert (len(first), len(second)) == (WAKES_MAX, 10)
-
-
-def test_a_node_is_asked_for_each_of_its_labels_and_for_two_at_once() -> None:
-    assert label_sets(("b", "a", "a")) == [(), ("a",), ("b",), ("a", "b")]

@@ -108,14 +108,13 @@ class Conductor:
         """Reason nothing is left to do here for now, or for long; None while something is."""
         run = self.run
         if self._left_to:
-            labels = tuple(self._left_to.partition("|")[0].split(","))
-            return Rest(run=run.id, why=Reason.LABELS, n=run.n, labels=labels)
+            return Rest(run=run.id, why=Reason.LABELS, n=run.n)
         if self.is_lost:
             return Rest(run=run.id, why=Reason.HANDED_OVER, n=run.n)
         if self.is_at_work or self.postponements.by_name:
             return None
         if run.status not in RUN_WORKING:
-            return Rest(run=run.id, why=Reason.ENDED, n=run.n)
+            return Rest(run=run.id, why=Reason.ENDED, n=run.n, status=run.status.value)
         until = self._next_due()
         if until is not None and until - self.parts.clock() < REST_MS:
             return None

@@ -12,8 +12,8 @@ from typing import Final, Protocol, TypeAlias
 
 from msgspec import Struct
 
-LABELS_MAX: Final = 4
-"""How many labels of one node hosts look at."""
+QUEUES_MAX: Final = 50
+"""How many queues of runs that need something one node serves; of more, those that were asked for last."""
 
 
 class Reason(StrEnum):
@@ -26,7 +26,7 @@ class Reason(StrEnum):
     TIMER = "timer"
     """Nothing happens before an instant, unless an agent or a person acts."""
     LABELS = "labels"
-    """It goes on at a node with other labels."""
+    """It goes on at a node that has what it needs; such a node sees that, and asks for it."""
     HANDED_OVER = "handed over"
     """This node gives the run up, before it had to rest: it must be placed again."""
     HELD = "held"
@@ -42,12 +42,15 @@ class Rest(Struct, frozen=True, kw_only=True):
     """The last event that was seen."""
     until: int | None = None
     """With a timer: when the run goes on."""
-    labels: tuple[str, ...] = ()
-    """With labels: which ones the next node must have."""
+    status: str = ""
+    """Of the run, for people who look at the host."""
 
 
 Conduct: TypeAlias = Callable[[str], Awaitable[Rest]]
 """Execute a run until it rests, under a lease that is released when this returns."""
+
+Room: TypeAlias = Callable[[], int | None]
+"""How many more runs a node takes now; None: as many as come."""
 
 
 class Wake(Struct, frozen=True, kw_only=True):
@@ -60,7 +63,8 @@ class Wake(Struct, frozen=True, kw_only=True):
     workflow: str = ""
     status: str = ""
     priority: int = 0
-    labels: tuple[str, ...] = ()
+    needs: str = ""
+    """What the node must have (domain/fleet/label.py): who asks has it."""
     again: int = 0
     """How often the sweep has asked for the run as of this event; 0 if it was not the sweep."""
 
@@ -83,17 +87,14 @@ class Host(Protocol):
         Raises Unavailable if it can't. The same wake twice may be one stretch or two."""
         ...
 
-    async def serve(self, conduct: Conduct, labels: tuple[str, ...] = ()) -> None:
-        """Conduct what is placed on a node with these labels. Ends when it is cancelled, or when the host is closed."""
+    async def serve(self, conduct: Conduct, room: Room) -> None:
+        """Conduct what is placed here, as far as there is room. Ends when cancelled, or when the host is closed."""
+        ...
+
+    def offer(self, needs: str) -> None:
+        """Place runs here as well that need this, because this node has it; else only those that need nothing."""
         ...
 
     async def close(self) -> None:
         """Take nothing more, wait until the stretches that are under way here have ended, and let go."""
         ...
-
-
-def label_sets(labels: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """What a run may ask for that a node with these labels has: nothing, any one of them, or any two."""
-    known = sorted(set(labels))[:LABELS_MAX]
-    pairs = [(one, other) for place, one in enumerate(known) for other in known[place + 1 :]]
-    return [(), *((one,) for one in known), *pairs]

@@ -32,9 +32,16 @@ class OwnPlace:
         return self.runs_on <= self.labels
 
     @property
+    def room(self) -> int | None:
+        """How many more runs may be taken now; None: as many as come."""
+        if not self.is_right:
+            return 0
+        return None if self.node is None else self.node.room(self.project)
+
+    @property
     def has_room(self) -> bool:
         """Whether another run may be taken now."""
-        return self.is_right and (self.node is None or self.node.room(self.project) != 0)
+        return self.room != 0
 
     @property
     def has_slots(self) -> bool:

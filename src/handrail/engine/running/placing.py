@@ -12,7 +12,7 @@ from typing import Final
 from handrail.domain.errors import HandrailError
 from handrail.domain.run.state import Run
 from handrail.engine.dispatch import Dispatch
-from handrail.engine.running.host import Conduct, Host, Wake
+from handrail.engine.running.host import Conduct, Host, Room, Wake
 from handrail.engine.running.lease import LeaseHolder
 from handrail.engine.running.sweep import Sweep
 
@@ -28,10 +28,11 @@ log = logging.getLogger(__name__)
 class Placing:
     """What a worker asks of its host, and what it conducts for it."""
 
-    def __init__(self, host: Host, dispatch: Dispatch, conduct: Conduct) -> None:
+    def __init__(self, host: Host, dispatch: Dispatch, conduct: Conduct, room: Room) -> None:
         self.host = host
         self.dispatch = dispatch
         self.conduct = conduct
+        self.room = room
         self._sweep = Sweep()
         self._asking: set[asyncio.Task[None]] = set()
         self._tasks: list[asyncio.Task[None]] = []
@@ -54,26 +55,28 @@ class Placing:
         """Serve until this is closed; while the host is down, try again from time to time."""
         while not self._is_closing:
             try:
-                await self.host.serve(self.conduct)
+                await self.host.serve(self.conduct, self.room)
             except HandrailError as error:
                 log.warning("nothing is placed on this node now: %s", error)
             except Exception:  # whatever the host's library raises, the node goes on
                 log.exception("nothing is placed on this node now")
             await asyncio.sleep(RETRY_S)
 
-    def ask(self, run: Run, *, again: int = 0) -> None:
+    def ask(self, run: Run, *, again: int = 0, needs: str = "") -> None:
         """Ask for a node for this run, beside what else is done."""
         if len(self._asking) < WAKES_MAX:
-            task = asyncio.get_running_loop().create_task(self._ask(run, again))
+            task = asyncio.get_running_loop().create_task(self._ask(run, again, needs))
             self._asking.add(task)
             task.add_done_callback(self._asking.discard)
 
     async def sweep(self, free: Sequence[LeaseHolder]) -> None:
-        """Ask again for those of the runs without a node that have had none for a while."""
+        """Ask again for those of the runs without a node that have had none for a while; this node could do them."""
+        for needs in sorted({one.needs for one in free if one.needs}):
+            self.host.offer(needs)
         for one, again in self._sweep.overdue(free, now_s=asyncio.get_running_loop().time()):
-            self.ask(await self.dispatch.current(one.run), again=again)
+            self.ask(await self.dispatch.current(one.run), again=again, needs=one.needs)
 
-    async def _ask(self, run: Run, again: int) -> None:
+    async def _ask(self, run: Run, again: int, needs: str) -> None:
         wake = Wake(
             run=run.id,
             n=run.n,
@@ -81,6 +84,7 @@ class Placing:
             workflow=run.workflow,
             status=run.status.value,
             priority=run.priority,
+            needs=needs,
             again=again,
         )
         try:

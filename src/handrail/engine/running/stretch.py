@@ -6,7 +6,7 @@ take it from another node: that one must have released it, be gone, or be silent
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Container
+from collections.abc import Collection, Container
 from typing import Final, Protocol
 
 from handrail.domain.errors import Unavailable
@@ -31,6 +31,18 @@ class Executor(Protocol):
         """The runs that it executes."""
         ...
 
+    def could(self, needs: str) -> bool:
+        """Whether a run that needs this can go on here."""
+        ...
+
+    def room(self) -> int | None:
+        """How many more runs it takes now; None: as many as come."""
+        ...
+
+    def working_on(self) -> Collection[str]:
+        """The runs that take up its room."""
+        ...
+
     async def take(self, run_id: str) -> bool:
         """Execute a run unless another worker does; whether this one does, or has done all there was to do."""
         ...
@@ -44,6 +56,8 @@ class Stretches:
         self.store = store
         self.owner = owner
         self.project = project
+        self._taking: set[str] = set()
+        """Runs that are being taken, for which there was room."""
 
     async def conduct(self, run_id: str) -> Rest:
         """Execute a run until it rests; it is released when this returns."""
@@ -61,7 +75,11 @@ class Stretches:
     async def _conducted(self, run_id: str) -> Rest:
         rested = self.worker.resting.waiter(run_id)
         try:
-            if (refused := await self._take(run_id)) is not None:
+            try:
+                refused = await self._take(run_id)
+            finally:
+                self._taking.discard(run_id)
+            if refused is not None:
                 return refused
             if not rested.done() and run_id not in self.worker.conductors:
                 await self._give_back(run_id)
@@ -73,21 +91,33 @@ class Stretches:
             self.worker.resting.dismiss(run_id, rested)
 
     async def _take(self, run_id: str) -> Rest | None:
-        """Take the run; or say why not: it has ended, or another node that has just shown its life has it."""
+        """Take the run; or say why not: it has ended, another node that has just shown its life has it, or must."""
         seen: LeaseHolder | None = None
         while True:
-            if self.worker.is_closing:
+            if self.worker.is_closing or self._is_full(run_id):
                 return Rest(run=run_id, why=Reason.HANDED_OVER)
             if await self.worker.take(run_id):
                 return None
             holder = await self._holder(run_id)
             if holder is None:
                 return Rest(run=run_id, why=Reason.ENDED)
+            if not self.worker.could(holder.needs):
+                return Rest(run=run_id, why=Reason.LABELS, n=holder.n)
             if seen is not None and seen.owner and seen.owner == holder.owner and seen.beat != holder.beat:
                 return Rest(run=run_id, why=Reason.HELD, n=holder.n)
             if seen is None or seen.owner != holder.owner:
                 seen = holder
             await asyncio.sleep(LOOK_S)
+
+    def _is_full(self, run_id: str) -> bool:
+        """Whether there is no room for this run: a host asks first, and places later."""
+        room = self.worker.room()
+        if run_id in self.worker.conductors or room is None:
+            return False
+        if room <= len(self._taking - {run_id, *self.worker.working_on()}):
+            return True
+        self._taking.add(run_id)
+        return False
 
     async def _holder(self, run_id: str) -> LeaseHolder | None:
         return await self.store.lease_holder(run_id, project=self.project)

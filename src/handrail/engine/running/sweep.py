@@ -17,6 +17,8 @@ FIRST_S: Final = 1.0
 GROWTH: Final = 4
 """By how much the distance grows: a run that only waits in a long queue must not make it longer."""
 WAIT_S_MAX: Final = 600.0
+NEEDS_WAIT_S_MAX: Final = 15.0
+"""The same for a run that needs something: its place in the queue of a host is not permanent (hosts/)."""
 WAKES_MAX: Final = 200
 """How many runs are asked for in one sweep."""
 
@@ -45,10 +47,11 @@ class Sweep:
         for one in free:
             seen = known.get(one.run)
             if seen is None or seen.n != one.n:
-                seen = Overdue(one.n, now_s + self.first_s, self.first_s)
+                # Who looks has what the run needs: others do not ask for it.
+                seen = Overdue(one.n, now_s if one.needs else now_s + self.first_s, self.first_s)
             if now_s >= seen.due_s and len(asked) < WAKES_MAX:
                 seen.again += 1
-                seen.wait_s = min(GROWTH * seen.wait_s, WAIT_S_MAX)
+                seen.wait_s = min(GROWTH * seen.wait_s, NEEDS_WAIT_S_MAX if one.needs else WAIT_S_MAX)
                 seen.due_s = now_s + seen.wait_s
                 asked.append((one, seen.again))
             self._runs[one.run] = seen

@@ -86,6 +86,7 @@ class Worker:
     _starting: int = 0
     _adopting: set[str] = field(default_factory=set)
     _checked_s: float = float("-inf")
+    _is_draining: bool = False
     _placing: Placing | None = None
 
     def __post_init__(self) -> None:
@@ -95,7 +96,7 @@ class Worker:
         self.resting = Resting(self.store, settings.clock, self._want if self.host is None else None)
         if self.host is not None:
             stretches = Stretches(self, self.store, owner=settings.owner, project=self.dispatch.project)
-            self._placing = Placing(self.host, self.dispatch, stretches.conduct)
+            self._placing = Placing(self.host, self.dispatch, stretches.conduct, self.room)
         self.agenda_cache = AgendaCache(self.dispatch)
         self._parts = AttemptServices(
             dispatch=self.dispatch,
@@ -129,7 +130,7 @@ class Worker:
         self._tasks += [loop.create_task(beats), loop.create_task(polls)]
         if self.settings.node is not None:
             await self.settings.node.join(self)
-        if self._placing is not None:
+        if self._placing is not None and self._place.is_right:
             self._placing.open()
 
     async def close(self, grace_s: float = GRACE_S) -> None:
@@ -157,11 +158,13 @@ class Worker:
         """Hand every run over as soon as its calls in progress have ended, at the latest after the grace period.
 
         The node must take nothing more (`LocalNode.drain`); the worker beats until it is closed."""
+        self._is_draining = True
         await asyncio.gather(*(self._hand_on(conductor, grace_s) for conductor in list(self.conductors.values())))
 
     async def _hand_on(self, conductor: Conductor, grace_s: float) -> None:
         await conductor.stop(grace_s)
         await self.store.release([conductor.lease])
+        self.resting.notify(Rest(run=conductor.lease.run, why=Reason.HANDED_OVER))
 
     # --- called by others ---------------------------------------------------------------------------
 
@@ -209,6 +212,14 @@ class Worker:
     def working_on(self) -> Collection[str]:
         """The runs that it is working on right now: not those that only wait for a time."""
         return {*self._adopting, *(run for run, one in self.conductors.items() if one.is_at_work)}
+
+    def could(self, needs: str) -> bool:
+        """Whether a run that needs this can go on here."""
+        return self._place.is_right and self._place.can(needs)
+
+    def room(self) -> int | None:
+        """How many more runs it takes now; None: as many as come."""
+        return self._place.room
 
     async def take(self, run_id: str) -> bool:
         """Execute a run unless another worker does; whether this one does, or has done all there was to do."""
@@ -303,7 +314,8 @@ class Worker:
                 if not conductor.agenda.waits_for_time:
                     self._parked[run.id] = run.n
                 self.resting.put_down(conductor.lease, rest)
-            if not (self.is_closing and conductor.is_lost):  # then it is said when all leases are released
+            # While this node ends, that is said when the lease is released: the next node must be able to take it.
+            if not ((self.is_closing or self._is_draining) and conductor.is_lost):
                 self.resting.notify(rest)
         if conductor.needs or self._place.has_slots:
             self._poke.set()  # the run goes on elsewhere, or there is room for another one
@@ -336,7 +348,7 @@ class Worker:
         await self.resting.release()
         for run_id in sorted(self._wanted):
             self._wanted.discard(run_id)  # one by one: if one raises, the others are still wanted
-            if not self._place.has_room or await self._is_others_turn(run_id):
+            if (self._placing is None and not self._place.has_room) or await self._is_others_turn(run_id):
                 continue
             if self._placing is None:
                 await self.take(run_id)
@@ -353,8 +365,9 @@ class Worker:
         for conductor in list(self.conductors.values()):
             if (needs := conductor.needs) and self._place.may_leave(conductor, needs):
                 run = conductor.run
-                conductor.leave_to(needs)
+                # First: who hears that the run was left can take it then.
                 await self.store.hand_over(conductor.lease, n=run.n, needs=needs)
+                conductor.leave_to(needs)
                 self._parked[run.id] = run.n  # nothing is left to do here
                 self._notify_settled(run)
 
@@ -409,6 +422,7 @@ class Worker:
             for start in range(0, len(free), PICK_UP_AT_ONCE):
                 await self._claim(free[start : start + PICK_UP_AT_ONCE])
         if self._placing is not None:
+            self._place.share(len(left))  # that this project wants slots; the host places
             await self._placing.sweep(left)
         for owner in self._owners.gone():
             await self.store.retire(owner)
