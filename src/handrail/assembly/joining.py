@@ -9,7 +9,7 @@ from typing import Final
 from handrail.assembly.opening import open_reader, projects_of
 from handrail.assembly.stores import is_shared
 from handrail.domain.errors import Conflict, NotFound
-from handrail.domain.fleet.node import NodeState
+from handrail.domain.fleet.node import GONE
 from handrail.domain.plural import plural
 from handrail.domain.project import PROJECT_PREFIX, Project, scoped
 from handrail.domain.suggestion import did_you_mean
@@ -68,5 +68,5 @@ async def _projects_with_plans(store: WholeStore) -> set[str]:
 
 async def served_projects(store: WholeStore) -> set[str]:
     """The projects that a node serves which is up."""
-    up = [one for one in await store.nodes().all() if one.state is not NodeState.LOST]
+    up = [one for one in await store.nodes().all() if one.state not in GONE]
     return {project for node in up for project in node.card.projects}

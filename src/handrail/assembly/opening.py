@@ -7,14 +7,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from handrail.assembly.checks import gate_of, inputs_checked, misfits_in, observer_of, rules_of
 from handrail.assembly.hosts import host_of
-from handrail.assembly.nodes import labels_of_machine, node_of
+from handrail.assembly.nodes import labels_of_machine, own_node
 from handrail.assembly.people import passphrase_of, people_of, policy_of
 from handrail.assembly.secrets import guard_logs, known_secrets_of
 from handrail.assembly.stores import TurnSealer, is_shared, reading_store, verifier_of, writing_store
@@ -139,6 +139,7 @@ class StoreWriter:
     recorder: Recorder
     prefix: str = ""
     limits: LimitTable | None = None
+    node_name: str = ""
 
     async def accept(self, *, reason: str, actor: str) -> None:
         """Accept a journal that differs from its checkpoints; who accepted it and why becomes an event."""
@@ -184,6 +185,8 @@ class OpenStore:
     """How the names of this home's workers begin, if other homes share the store."""
     limits: LimitTable | None = None
     """Where all nodes count their calls, if they share the store."""
+    node_name: str = ""
+    """The name under which this home was admitted to a shared store."""
 
     def writer(self, settings: Settings) -> StoreWriter:
         """The store as the project of these settings writes to it; the project is registered if it is new."""
@@ -216,6 +219,7 @@ class OpenStore:
             recorder,
             prefix=self.prefix,
             limits=self.limits,
+            node_name=self.node_name,
         )
 
 
@@ -265,6 +269,7 @@ async def open_store(
                 secrets=parts.secrets,
                 prefix=parts.prefix,
                 limits=parts.limits,
+                node_name=parts.node_name,
             )
         finally:
             await journal.close()
@@ -330,11 +335,10 @@ async def open_assembly(
     already, and is closed in the end."""
     toolbox = toolbox or toolbox_of(settings, tools)
     try:
-        async with (
-            open_writer(settings, secrets=toolbox.secrets) as writer,
-            _assembled(writer, toolbox, actor, _node(writer, actor) if picks_up else None) as parts,
-        ):
-            yield parts
+        async with open_writer(settings, secrets=toolbox.secrets) as writer:
+            with _node(writer, actor) if picks_up else nullcontext() as node:
+                async with _assembled(writer, toolbox, actor, node) as parts:
+                    yield parts
     finally:
         await toolbox.close()
 
@@ -354,7 +358,7 @@ class ProjectAssemblies:
             toolbox = toolbox_of(settings, secrets=self._opened.record_writer.secrets)
             own.push_async_callback(toolbox.close)
             writer = self._opened.writer(settings)
-            self.node = self.node or _node(writer, self._actor)
+            self.node = self.node or self._resources.enter_context(_node(writer, self._actor))
             parts = _assembled(writer, toolbox, self._actor, self.node)
             opened = await own.enter_async_context(parts)
             self._resources.push_async_exit(own.pop_all())
@@ -422,10 +426,10 @@ async def _assembled(
         presence.leave()
 
 
-def _node(writer: StoreWriter, actor: str) -> LocalNode:
+def _node(writer: StoreWriter, actor: str) -> AbstractContextManager[LocalNode]:
     reader = writer.reader
     kind = actor if actor == WORKER else "server"
-    return node_of(reader.settings, reader.store, kind=kind, prefix=writer.prefix)
+    return own_node(reader.settings, reader.store, kind=kind, prefix=writer.prefix, admitted=writer.node_name)
 
 
 def _reading(

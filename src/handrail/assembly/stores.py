@@ -65,6 +65,8 @@ class OpenParts:
     """How many events opening it has written."""
     limits: LimitTable | None = None
     """Where all nodes count their calls, if there can be several."""
+    node_name: str = ""
+    """The name under which this home was admitted to a shared store."""
 
 
 @dataclass(frozen=True)
@@ -161,11 +163,24 @@ async def shared_parts(
     keys = await _node_keys(store, own, record_writer)
     unsealed = (await store.end()).events - before
 
+    admission = (await admissions(store))[own.public]
+
     async def boxes() -> Mapping[str, str]:
         return {key: one.box for key, one in (await admissions(store)).items() if one is not None}
 
     secrets = store.secrets(own.public, NodeBox(own), boxes)
-    return OpenParts(store, table, keys, (copy,), table, secrets, f"w-{own.key}-", unsealed, store.limits())
+    return OpenParts(
+        store,
+        table,
+        keys,
+        (copy,),
+        table,
+        secrets,
+        prefix=f"w-{own.key}-",
+        unsealed=unsealed,
+        limits=store.limits(),
+        node_name=admission.node if admission is not None else "",
+    )
 
 
 async def _node_keys(store: WholeStore, own: PrivateKey, record_writer: RecordWriter) -> NodeKeys:

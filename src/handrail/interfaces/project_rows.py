@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from handrail.assembly.opening import StoreReader, projects_of
-from handrail.domain.fleet.node import NodeState
+from handrail.domain.fleet.node import GONE
 from handrail.domain.project import Project
 from handrail.domain.run.status import RUN_ENDED
 
@@ -39,7 +39,7 @@ async def project_rows(look: StoreReader) -> list[ProjectRow]:
         is_open = count.status not in RUN_ENDED
         opened, all_ = runs.get(count.project, (0, 0))
         runs[count.project] = (opened + count.runs * is_open, all_ + count.runs)
-    nodes = [one.card for one in await look.store.nodes().all() if one.state is not NodeState.LOST]
+    nodes = [one.card for one in await look.store.nodes().all() if one.state not in GONE]
     known = projects_of(look.settings).all()
     registered = [_row(project, look.project, *runs.pop(project.id, (0, 0))) for project in known]
     elsewhere = {project for card in nodes for project in card.projects} - {one.id for one in known}

@@ -6,7 +6,16 @@ import pytest
 
 from handrail.domain.errors import Invalid, Limited, NotFound
 from handrail.domain.fleet.label import in_words, is_met, labels_of, needs_of
-from handrail.domain.fleet.node import FleetNode, NodeCard, NodeState, fair_room, required, share_of, wait_for
+from handrail.domain.fleet.node import (
+    KEPT_MS,
+    FleetNode,
+    NodeCard,
+    NodeState,
+    fair_room,
+    required,
+    share_of,
+    wait_for,
+)
 
 
 def node(name: str, *, silent_ms: int = 0, paused_by: str = "", **said: object) -> FleetNode:
@@ -38,6 +47,13 @@ def test_a_node_is_lost_when_its_beat_is_older_than_its_lease() -> None:
     assert node("a", silent_ms=10_001).state is NodeState.LOST
     assert node("a", paused_by="person:ada").state is NodeState.PAUSED
     assert node("a", paused_by="person:ada", is_draining=True).state is NodeState.DRAINING
+    assert node("a", paused_by="person:ada", has_ended=True, silent_ms=99_999).state is NodeState.DOWN
+
+
+def test_a_lost_node_is_forgotten_after_a_while_but_not_its_pause() -> None:
+    assert not node("a", silent_ms=KEPT_MS).is_forgotten
+    assert node("a", silent_ms=KEPT_MS + 1).is_forgotten
+    assert not node("a", silent_ms=KEPT_MS + 1, paused_by="person:ada").is_forgotten
 
 
 def test_why_nobody_took_a_run_is_said_in_one_sentence() -> None:
@@ -51,6 +67,8 @@ def test_why_nobody_took_a_run_is_said_in_one_sentence() -> None:
     paused = node("b", labels=("gpu",), paused_by="person:ada")
     assert wait_for([paused], "prj_a", "gpu") == "waits for a node with gpu: paused"
     assert wait_for([node("c", labels=("gpu",)), paused], "prj_a", "gpu") == "waits for a node with gpu"
+    ended = node("b", labels=("gpu",), paused_by="person:ada", has_ended=True)
+    assert wait_for([ended], "prj_a", "gpu") == "waits for a node with gpu: none is up"
 
 
 @pytest.mark.parametrize(
@@ -72,6 +90,8 @@ def test_a_node_is_found_by_its_id_or_by_a_name_that_only_one_has() -> None:
     one, other = node("n-a"), node("n-b")
     assert required([one, other], "n-b") is other
     assert required([one], "box") is one
+    named = node("n-c", admitted="gpu-1")
+    assert required([one, other, named], "gpu-1") is named
     with pytest.raises(NotFound, match="2 nodes are called"):
         required([one, other], "box")
     with pytest.raises(NotFound, match="there is no node"):

@@ -533,7 +533,7 @@ export interface NextRequest {
   path: string;
 }
 
-export type NodeState = "draining" | "lost" | "paused" | "up";
+export type NodeState = "down" | "draining" | "lost" | "paused" | "up";
 
 export interface NodeView {
   beat_ms?: number;
@@ -541,6 +541,7 @@ export interface NodeView {
   id: string;
   kind: string;
   labels: readonly string[];
+  machine: string;
   name: string;
   paused_by?: string;
   projects: readonly string[];

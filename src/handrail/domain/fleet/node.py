@@ -16,8 +16,8 @@ from handrail.domain.fleet.label import Needs, in_words, is_met
 from handrail.domain.suggestion import did_you_mean
 
 RUNS_SHOWN: Final = 100
-KEPT_MS: Final = 86_400_000
-"""How long a node that was lost is still listed."""
+KEPT_MS: Final = 3_600_000
+"""How long a node that was lost is still listed: long enough to be seen by a person. A paused one stays."""
 
 
 class NodeState(StrEnum):
@@ -27,6 +27,13 @@ class NodeState(StrEnum):
     PAUSED = "paused"
     DRAINING = "draining"
     LOST = "lost"
+    """It is silent for longer than its lease."""
+    DOWN = "down"
+    """It has ended; it is listed because it is paused, and still is when it starts again."""
+
+
+GONE: Final = frozenset({NodeState.LOST, NodeState.DOWN})
+"""States in which a node executes nothing."""
 
 
 class NodeCard(Struct, frozen=True, kw_only=True):
@@ -35,6 +42,8 @@ class NodeCard(Struct, frozen=True, kw_only=True):
     id: str
     name: str
     """Of its machine."""
+    admitted: str = ""
+    """The name under which its home was admitted to a shared store."""
     kind: str
     version: str
     labels: tuple[str, ...] = ()
@@ -47,6 +56,7 @@ class NodeCard(Struct, frozen=True, kw_only=True):
     """The runs that it works on, the first of them."""
     projects: tuple[str, ...] = ()
     is_draining: bool = False
+    has_ended: bool = False
     lease_ms: int = 10_000
     started: int = 0
 
@@ -63,11 +73,18 @@ class FleetNode(Struct, frozen=True, kw_only=True):
     @property
     def state(self) -> NodeState:
         """What it does, as far as others can tell."""
+        if self.card.has_ended:
+            return NodeState.DOWN
         if self.silent_ms > self.card.lease_ms:
             return NodeState.LOST
         if self.card.is_draining:
             return NodeState.DRAINING
         return NodeState.PAUSED if self.paused_by else NodeState.UP
+
+    @property
+    def is_forgotten(self) -> bool:
+        """Whether it was lost so long ago that it need not be listed any more."""
+        return self.silent_ms > KEPT_MS and not self.paused_by
 
     @property
     def is_taking(self) -> bool:
@@ -90,7 +107,8 @@ class Waiting(Struct, frozen=True, kw_only=True):
 
 def required(nodes: Sequence[FleetNode], asked: str) -> FleetNode:
     """The node with this id, or with a name that only one has."""
-    named = [one for one in nodes if one.card.id == asked] or [one for one in nodes if one.card.name == asked]
+    named = [one for one in nodes if one.card.id == asked]
+    named = named or [one for one in nodes if asked in (one.card.admitted, one.card.name)]
     if len(named) == 1:
         return named[0]
     known = [one.card.id for one in nodes]
@@ -102,7 +120,7 @@ def required(nodes: Sequence[FleetNode], asked: str) -> FleetNode:
 
 def able_nodes(nodes: Iterable[FleetNode], project: str, needs: Needs) -> list[FleetNode]:
     """The nodes that are not lost and can go on with a run."""
-    return [one for one in nodes if one.can(project, needs) and one.state is not NodeState.LOST]
+    return [one for one in nodes if one.can(project, needs) and one.state not in GONE]
 
 
 def wait_for(nodes: Iterable[FleetNode], project: str, needs: Needs) -> str:

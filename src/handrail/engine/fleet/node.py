@@ -19,6 +19,7 @@ from handrail.domain.fleet.node import RUNS_SHOWN, FleetNode, NodeCard, fair_roo
 from handrail.engine.fleet.node_table import NodeTable
 
 HAS_MAX: Final = 500
+FORGOTTEN_MAX: Final = 100
 WANTS_S: Final = 2.0
 """For how long a project that found no slot counts as one that wants some."""
 
@@ -73,7 +74,9 @@ class LocalNode:
         await asyncio.gather(self._task, return_exceptions=True)
         self._task = None
         with contextlib.suppress(HandrailError):  # then it is listed as lost
-            await self.table.drop(self.card.id)
+            # A pause is of the node, not of this process: it has to be there when the node starts again.
+            if not await self.table.put(replace(self.present(), has_ended=True)):
+                await self.table.drop(self.card.id)
 
     async def drain(self) -> None:
         """Take nothing more, and let everybody see that."""
@@ -85,6 +88,8 @@ class LocalNode:
         try:
             self.paused_by = await self.table.put(self.present())
             self.others = await self.table.all()
+            for one in [one for one in self.others if one.is_forgotten][:FORGOTTEN_MAX]:
+                await self.table.drop(one.card.id)
         except HandrailError as error:
             log.warning("the beat of node %s: %s; retrying", self.card.id, error)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from handrail.domain.errors import NotFound
 from handrail.domain.fleet.node import FleetNode, NodeCard, required
 from handrail.domain.policy.act import Act
@@ -19,7 +21,7 @@ class NodeTable(Protocol):
         ...
 
     async def all(self) -> list[FleetNode]:
-        """All nodes by id, those too that were lost less than a day ago."""
+        """All nodes by id, those too that were lost not long ago, or have ended and are paused."""
         ...
 
     async def pause(self, node: str, by: str) -> bool:
@@ -31,10 +33,12 @@ class NodeTable(Protocol):
         ...
 
 
-async def pause_node(table: NodeTable, asked: str, *, actor: str, is_paused: bool) -> str:
-    """Let a node take no more runs, or take them again; its id. What it works on goes on."""
+async def pause_node(table: NodeTable, asked: str, *, actor: str, is_paused: bool) -> FleetNode:
+    """Let a node take no more runs, or take them again; the node as it is then. What it works on goes on."""
     require_allowed(may(actor, Act.PAUSE_NODE))
     node = required(await table.all(), asked)
     if not await table.pause(node.card.id, actor if is_paused else ""):
         raise NotFound(f"the node {node.card.id} has ended meanwhile", hint="`handrail nodes` lists all")
-    return node.card.id
+    if node.card.has_ended and not is_paused:
+        await table.drop(node.card.id)  # it was listed for its pause only
+    return replace(node, paused_by=actor if is_paused else "")

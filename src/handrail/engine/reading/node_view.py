@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
 
 from handrail.domain.fleet.label import is_met
-from handrail.domain.fleet.node import FleetNode, NodeState, Waiting, required
+from handrail.domain.fleet.node import FleetNode, NodeState, Waiting
 from handrail.engine.fleet.node_table import NodeTable
 from handrail.engine.reading.step_view import Shown
 from handrail.engine.running.lease import Leases
@@ -26,6 +26,8 @@ class NodeView(Shown, frozen=True):
 
     id: str
     name: str
+    """The one that it was admitted by; else of its machine."""
+    machine: str
     kind: str
     state: NodeState
     version: str
@@ -73,12 +75,8 @@ class NodeReader:
         nodes = await self.store.nodes().all()
         waiting = await self._waiting(nodes, now)
         return NodesView(
-            nodes=tuple(_view(one) for one in nodes), waiting=sum(one.runs for one in waiting), by_label=waiting
+            nodes=tuple(node_view(one) for one in nodes), waiting=sum(one.runs for one in waiting), by_label=waiting
         )
-
-    async def one(self, asked: str) -> NodeView:
-        """The node with an id, or with a name that only one has."""
-        return _view(required(await self.store.nodes().all(), asked))
 
     async def _waiting(self, nodes: list[FleetNode], now: int) -> tuple[Waiting, ...]:
         counts: Counter[str] = Counter()
@@ -99,11 +97,13 @@ class NodeReader:
         )
 
 
-def _view(node: FleetNode) -> NodeView:
+def node_view(node: FleetNode) -> NodeView:
+    """One node as readers see it."""
     card = node.card
     return NodeView(
         id=card.id,
-        name=card.name,
+        name=card.admitted or card.name,
+        machine=card.name,
         kind=card.kind,
         state=node.state,
         version=card.version,

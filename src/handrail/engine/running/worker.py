@@ -121,6 +121,8 @@ class Worker:
         """Start working."""
         await self.store.beat(self.settings.owner)
         self._seen = await self.store.end()
+        if self.settings.node is not None:
+            await self.settings.node.join(self)  # before anything is taken: it may be paused
         self.dispatch.watchers.append(self._notice)
         self._deafen = self.store.listen(self._poke.set)
         loop = asyncio.get_running_loop()
@@ -128,8 +130,6 @@ class Worker:
         beats = repeat(self._beat, asyncio.Event(), self.settings.lease_s / 3)
         polls = repeat(self._poll, self._poke, POLL_S)
         self._tasks += [loop.create_task(beats), loop.create_task(polls)]
-        if self.settings.node is not None:
-            await self.settings.node.join(self)
         if self._placing is not None and self._place.is_right:
             self._placing.open()
 

@@ -6,9 +6,10 @@ import click
 
 from handrail.assembly.opening import open_reader, open_writer
 from handrail.domain.fleet.label import in_words
+from handrail.domain.fleet.node import NodeState
 from handrail.domain.plural import plural
 from handrail.engine.fleet.node_table import pause_node
-from handrail.engine.reading.node_view import NodeReader, NodesView, NodeView
+from handrail.engine.reading.node_view import NodesView, NodeView, node_view
 from handrail.interfaces.cli.program import json_option, person, reports_errors, settings_of
 from handrail.interfaces.cli.words.answer import answer, listing
 from handrail.interfaces.cli.words.own_command import advise
@@ -40,7 +41,7 @@ async def command(ctx: click.Context, as_json: bool) -> None:
 @click.pass_context
 @reports_errors
 async def pause(ctx: click.Context, node: str, as_json: bool) -> None:
-    """Let NODE take no more runs; what it works on goes on. NODE is an id, or the name of a machine."""
+    """Let NODE take no more runs, also after a restart; what it works on goes on. NODE is an id, or a name."""
     await _change(ctx, node, is_paused=True, as_json=as_json)
 
 
@@ -58,14 +59,14 @@ async def _change(ctx: click.Context, node: str, *, is_paused: bool, as_json: bo
     async with open_writer(settings_of(ctx)) as writer:
         store = writer.reader.store
         changed = await pause_node(store.nodes(), node, actor=person(), is_paused=is_paused)
-        view = await NodeReader(store).one(changed)
+    view = node_view(changed)
     what = "is paused: it takes no more runs" if is_paused else "takes runs again"
-    answer(view, as_json=as_json, as_text=lambda: say(f"{changed} {what}"))
+    answer(view, as_json=as_json, as_text=lambda: say(f"{view.id} {what}"))
 
 
 def _print(found: NodesView) -> None:
     if found.nodes:
-        head = ("node", "state", "slots", "labels", Column("beat", 1), Column("version", 3), Column("machine", 2))
+        head = ("node", "name", "state", "slots", "labels", Column("beat", 1), Column("version", 3))
         print_table(head, [_cells(one) for one in found.nodes])
     else:
         advise("no nodes: nothing executes runs here; `handrail worker` does")
@@ -75,7 +76,9 @@ def _print(found: NodesView) -> None:
 
 
 def _cells(one: NodeView) -> tuple[object, ...]:
-    state = f"{one.state.value} by {one.paused_by}" if one.paused_by else one.state.value
+    paused = f"paused by {one.paused_by}" if one.paused_by else ""
+    state = paused if one.state is NodeState.PAUSED else ", ".join(filter(None, (one.state.value, paused)))
     slots = f"{one.used}/{one.slots}" if one.slots else f"{one.used}"
     labels = ", ".join(one.labels) or "-"
-    return one.id, plain(state), slots, plain(labels), f"{one.beat_ms / 1_000:.1f} s", one.version, plain(one.name)
+    beat = "-" if one.state is NodeState.DOWN else f"{one.beat_ms / 1_000:.1f} s"
+    return one.id, plain(one.name), plain(state), slots, plain(labels), beat, one.version

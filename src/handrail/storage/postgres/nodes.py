@@ -2,13 +2,11 @@
 
 Beats have a connection of their own: what is appended never keeps them waiting."""
 
-# ruff: noqa: S608 (queries are built from the constants below, never from values)
-
 from __future__ import annotations
 
 from typing import Any, Final
 
-from handrail.domain.fleet.node import KEPT_MS, FleetNode, NodeCard
+from handrail.domain.fleet.node import FleetNode, NodeCard
 from handrail.storage.node_rows import card_bytes, node_of
 from handrail.storage.postgres.connections import Connections
 from handrail.storage.postgres.texts import read, stored
@@ -27,8 +25,8 @@ ALL: Final = """
 PAUSE: Final = "update handrail.node set paused = $1 where id = $2 returning id"
 """Note who paused a node."""
 
-DROP: Final = f"delete from handrail.node where id = $1 or seen < clock_timestamp() - interval '{KEPT_MS} milliseconds'"
-"""Remove a node that has ended, and those that were lost long ago."""
+DROP: Final = "delete from handrail.node where id = $1"
+"""Remove a node that has ended, or was lost long ago."""
 
 
 class PostgresNodes:

@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from handrail.domain.fleet.node import KEPT_MS, FleetNode, NodeCard
+from handrail.domain.fleet.node import FleetNode, NodeCard
 from handrail.storage.node_rows import card_bytes, node_of
 from handrail.storage.sqlite.append import Appender
 from handrail.storage.sqlite.reader import Readers
@@ -27,8 +27,8 @@ ALL: Final = f"SELECT card, beat, max(0, {_NOW} - seen), paused FROM node ORDER 
 PAUSE: Final = "UPDATE node SET paused = ? WHERE id = ?"
 """Note who paused a node."""
 
-DROP: Final = f"DELETE FROM node WHERE id = ? OR seen < {_NOW} - {KEPT_MS}"
-"""Remove a node that has ended, and those that were lost long ago."""
+DROP: Final = "DELETE FROM node WHERE id = ?"
+"""Remove a node that has ended, or was lost long ago."""
 
 Write = Callable[[Callable[[sqlite3.Connection, Appender], None]], Awaitable[None]]
 

@@ -40,6 +40,8 @@ def test_a_project_is_joined_by_its_id_and_each_machine_works_in_its_own_folder(
         assert (other.folder / "out.txt").read_text() == "x"
         assert not (one.folder / "out.txt").exists()
         (node,) = one.json("nodes")["nodes"]
+        assert node["name"] == "other"  # as it was admitted, not as its machine is called
+        assert "other" in one.run("nodes").output
         (row,) = [row for row in one.json("project", "list")["projects"] if row["id"] == project]
         assert (row["nodes"], row["served_by"]) == (1, [node["id"]])
         worker.send(signal.SIGTERM)

@@ -13,7 +13,7 @@ from handrail.domain.project import opening
 from handrail.domain.trust.decision import COMMAND as TRUST
 from handrail.engine.fleet.node_table import pause_node
 from handrail.engine.reading.heard import HeardReader, LiveSession
-from handrail.engine.reading.node_view import NodeReader, NodesView, NodeView
+from handrail.engine.reading.node_view import NodesView, NodeView, node_view
 from handrail.engine.reading.tool_stats import tool_figures
 from handrail.interfaces.clients.check import CheckLevel
 from handrail.interfaces.clients.home_checks import clocks, home_checks
@@ -171,7 +171,7 @@ async def resume_a_node(call: ApiCall) -> NodeView:
 async def _pause(call: ApiCall, *, is_paused: bool) -> NodeView:
     store = call.program.writer.reader.store
     changed = await pause_node(store.nodes(), call.path["node"], actor=call.caller.actor, is_paused=is_paused)
-    return await NodeReader(store).one(changed)
+    return node_view(changed)
 
 
 async def about(call: ApiCall) -> given.AboutServer:
