@@ -107,6 +107,10 @@ KEPT: list[Event] = [
     beside.JournalAccepted(reason="restored from backup", found="shorter than its last checkpoint"),
     beside.PayloadErased(stream="run_golden22", event=3, digest="aa", residue="bb", reason="a name"),
 ]
+RESTORED: list[Event] = [
+    beside.StoreCreated(store="store_golden44", key="00" * 32),
+    beside.StoreRestored(backup="20260102T030405Z-0a1b2c3d", made=1_767_323_045_000, events=1, until="run_a:3"),
+]
 SHARED: list[Event] = [
     beside.StoreCreated(store="store_golden33", key="00" * 32),
     beside.NodeAdmitted(node="gpu-1", key="11" * 32, box="22" * 32, by="00" * 32, signature="33" * 64),
@@ -415,6 +419,7 @@ JOURNALS: dict[str, dict[str, list[Event]]] = {
     },
     "format-1-approvals": {"run_asked222": ASKED},
     "format-1-baselines": {"run_based222": BASED},
+    "shared/format-1-restored": {"store": RESTORED},
     "shared/format-1-nodes": {"store": SHARED},
     "checks/format-1-unchecked": {"run_unseen22": UNCHECKED},
     "checks/format-1-missing": {"run_hidden22": UNCOMPARED},

@@ -98,6 +98,7 @@ FIELDS: Final[Mapping[type[e.Event], Fields]] = {
     s.StoreCreated: Fields(kept=("store", "key")),
     s.NodeAdmitted: Fields(kept=("node", "key", "box", "by", "signature")),
     s.JournalAccepted: Fields(kept=("reason", "found")),
+    s.StoreRestored: Fields(kept=("backup", "until")),
     s.PayloadErased: Fields(kept=("stream", "digest", "residue", "reason")),
 }
 

@@ -79,6 +79,18 @@ class JournalAccepted(Fact, frozen=True):
     found: str
 
 
+class StoreRestored(Fact, frozen=True):
+    """The journal was restored from a backup: what others wrote after its last event is not in it.
+
+    `backup` is the id of the backup, `made` the instant it was made, `events` how many events were restored, and
+    `until` where the restore stopped, if an operator chose an earlier event or instant."""
+
+    backup: str
+    made: int
+    events: int
+    until: str = ""
+
+
 class PayloadErased(Fact, frozen=True):
     """The content of one event was erased; the two digests still prove its place in the chain."""
 
@@ -91,4 +103,4 @@ class PayloadErased(Fact, frozen=True):
 
 ServerEvent: TypeAlias = BreakerOpened | BreakerProbed | BreakerClosed
 PlanEvent: TypeAlias = PlanSaved | PlanRetired
-StoreEvent: TypeAlias = StoreCreated | NodeAdmitted | JournalAccepted | PayloadErased
+StoreEvent: TypeAlias = StoreCreated | NodeAdmitted | JournalAccepted | StoreRestored | PayloadErased

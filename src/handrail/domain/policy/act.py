@@ -47,7 +47,7 @@ class Act(StrEnum):
     EXECUTE = "execute a run: attempts, timers, rounds, ends"
     ADOPT = "adopt a run into another project"
     PAUSE_NODE = "pause or resume a node"
-    OPERATE = "erase a payload, or accept a journal that differs from its checkpoint"
+    OPERATE = "erase a payload, restore a backup, or accept a journal that differs from its checkpoint"
 
 
 def act_of(run: Run, definition: Definition, command: c.Command) -> Act:

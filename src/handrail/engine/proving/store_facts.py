@@ -1,16 +1,23 @@
-"""Events about the store itself: that it was created, and that an operator accepted a changed journal.
+"""Events about the store itself: that it was created, restored, or that an operator accepted a changed journal.
 
 Async; uses only the journal's protocol. Erasures are recorded in erasure.py."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from handrail.domain.errors import JournalConflict
 from handrail.domain.journal.chain import Head
 from handrail.domain.journal.event import STORE_STREAM
 from handrail.domain.journal.projection import NO_CHANGE
-from handrail.domain.journal.store_event import JournalAccepted, StoreCreated, StoreEvent
+from handrail.domain.journal.store_event import (
+    JournalAccepted,
+    PayloadErased,
+    StoreCreated,
+    StoreEvent,
+    StoreRestored,
+)
 from handrail.domain.policy.act import Act
 from handrail.domain.policy.table import may
 from handrail.domain.policy.verdict import require_allowed
@@ -36,15 +43,30 @@ async def create(journal: Journal, record_writer: RecordWriter, *, key: str) -> 
 async def accept(journal: Journal, record_writer: RecordWriter, *, reason: str, found: str, actor: str) -> None:
     """Record that an operator accepted a journal that differs from its last checkpoint."""
     require_allowed(may(actor, Act.OPERATE))
-    accepted = JournalAccepted(reason=reason, found=found)
+    await _note_at_end(journal, record_writer, [JournalAccepted(reason=reason, found=found)], actor=actor)
+
+
+async def restored(
+    journal: Journal, record_writer: RecordWriter, event: StoreRestored, notes: Sequence[PayloadErased], *, actor: str
+) -> None:
+    """Record that the journal was restored from a backup.
+
+    `notes` are erasures from after the point that was restored: their events are in it without content, and stay so."""
+    require_allowed(may(actor, Act.OPERATE))
+    await _note_at_end(journal, record_writer, [event, *notes], actor=actor)
+
+
+async def _note_at_end(
+    journal: Journal, record_writer: RecordWriter, events: Sequence[StoreEvent], *, actor: str
+) -> None:
     for _ in range(CONFLICTS_MAX):
         try:
-            return await _note(journal, record_writer, await end_of(journal, STORE_STREAM), accepted, actor=actor)
+            return await _note(journal, record_writer, await end_of(journal, STORE_STREAM), *events, actor=actor)
         except JournalConflict:
             continue
     raise JournalConflict("too many writers append to the store's stream at once")
 
 
-async def _note(journal: Journal, record_writer: RecordWriter, head: Head, event: StoreEvent, *, actor: str) -> None:
-    records, _ = record_writer.write(head, [event], actor=actor)
+async def _note(journal: Journal, record_writer: RecordWriter, head: Head, *events: StoreEvent, actor: str) -> None:
+    records, _ = record_writer.write(head, events, actor=actor)
     await journal.append(records, NO_CHANGE)

@@ -31,7 +31,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "approvals": "list pending approvals of all open runs",
     "approve": "approve a step of a run",
     "config": "show the settings and where each comes from",
-    "db": "operate the journal: share it between machines",
+    "db": "operate the journal: back up, restore, share it between machines",
     "demo": "a one-minute tour, offline; leaves nothing behind",
     "doctor": "check the installation and say how to fix problems",
     "init": "add handrail to the settings of your clients, or remove it",

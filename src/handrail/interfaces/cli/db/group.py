@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import click
 
-from handrail.interfaces.cli.db import sharing
+from handrail.interfaces.cli.db import backup, sharing
 
 
 @click.group()
 def command() -> None:
-    """Operate the journal: share it between machines, in PostgreSQL."""
+    """Operate the journal: back it up and restore it, and share it between machines."""
 
 
-for _one in (sharing.copy, sharing.key, sharing.admit, sharing.era):
+for _one in (
+    *(backup.backup, backup.backups, backup.restore, backup.verify, backup.recipient),
+    *(sharing.copy, sharing.key, sharing.admit, sharing.era),
+):
     command.add_command(_one)

@@ -1,0 +1,168 @@
+"""Restores a backup into a new home, whole or up to an earlier event or instant.
+
+Everything happens in a folder beside the new home, which gets its name at the end: a restore that fails or is killed
+leaves no home. What is restored is verified first. That a journal was restored becomes an event of it."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from handrail.assembly.backups.opening import Access, prove, read_manifest, unpack
+from handrail.assembly.backups.taking import JOURNAL
+from handrail.domain.backups.manifest import Manifest
+from handrail.domain.backups.moment import AtEvent, AtInstant, moment_from
+from handrail.domain.errors import Conflict, IntegrityBroken, NotFound, Unavailable
+from handrail.domain.journal.checkpoint import checkpoint_from
+from handrail.domain.journal.event import STORE_STREAM
+from handrail.domain.journal.store_event import PayloadErased, StoreRestored
+from handrail.engine.clock import system_clock, system_entropy
+from handrail.engine.proving import store_facts
+from handrail.engine.proving.checkpointer import Checkpointer
+from handrail.engine.proving.projection_repair import WholeStore, rebuild
+from handrail.engine.record_writer import RecordWriter
+from handrail.engine.stream_pages import entries_of
+from handrail.foundation.atomic_file import make_private_folder, sync_folder, write_whole
+from handrail.storage.backups import home_files
+from handrail.storage.backups.sqlite_copy import cut_copy, erased_in, place_of, place_until
+from handrail.storage.checkpoint_log import LOG_FILE, CheckpointFile
+from handrail.storage.keys import open_key
+from handrail.storage.sqlite.store import SqliteStore
+
+LOGS: Final = "logs"
+"""What a home may contain that is not one yet: the command that restores logs into it."""
+
+
+class Restored(Struct, frozen=True):
+    """A restored home."""
+
+    home: Path
+    manifest: Manifest
+    events: int
+    """How many events of the backup were restored."""
+    has_keys: bool
+
+
+async def restore_backup(backup: Path, home: Path, access: Access, *, until: str = "", actor: str) -> Restored:
+    """Restore a backup into a home that does not exist yet."""
+    moment = moment_from(until) if until else None
+    _require_new(home)
+    signed = read_manifest(backup, trusted=access.trusted)
+    try:
+        work = await asyncio.to_thread(_fresh_work, home)
+        try:
+            has_keys = await asyncio.to_thread(unpack, backup, signed, access, work)
+            found = await prove(work, signed)
+            if found.first_bad is not None:
+                raise IntegrityBroken(f"the backup is broken: {found.first_bad.reason}", hint="use another backup")
+            events, notes = found.events, list[PayloadErased]()
+            if moment is not None:
+                events = await asyncio.to_thread(_place, work / JOURNAL, moment)
+                notes = await _cut(work, events)
+            event = StoreRestored(backup=signed.manifest.id, made=signed.manifest.at, events=events, until=until)
+            await _mark(work, event, notes, has_keys=has_keys, actor=actor, rebuilds=moment is not None)
+            await asyncio.to_thread(_put, work, home)
+        finally:
+            await asyncio.to_thread(shutil.rmtree, work, ignore_errors=True)
+    except OSError as error:
+        raise Unavailable(
+            f"the backup can't be restored to {home}: {error.strerror}",
+            hint="check that the folder is writable and its disk has space; nothing was restored",
+        ) from error
+    return Restored(home, signed.manifest, events, has_keys)
+
+
+def _fresh_work(home: Path) -> Path:
+    """The folder in which a home is restored, without what a restore that was killed has left there."""
+    work = home.absolute().with_name(f".{home.name}.part")
+    if work.exists():
+        shutil.rmtree(work)
+    return work
+
+
+def _require_new(home: Path) -> None:
+    if home.is_dir() and not {entry.name for entry in home.iterdir()} - {LOGS}:
+        return
+    if home.exists() or home.is_symlink():
+        raise Conflict(
+            f"{home} exists: a backup is restored into a new home only",
+            hint="name a new folder, then set HANDRAIL_HOME to it; or move the old home out of the way first",
+        )
+
+
+def _place(journal: Path, moment: AtEvent | AtInstant) -> int:
+    """The position of the last event that is restored."""
+    if isinstance(moment, AtEvent):
+        place = place_of(journal, moment.stream, moment.n)
+        if place is None:
+            raise NotFound(
+                f"the backup has no event {moment.n} of {moment.stream}", hint="`handrail journal show RUN` lists them"
+            )
+        return place
+    place = place_until(journal, moment.at)
+    if not place:
+        raise NotFound("the backup has no event up to that instant", hint="name a later one")
+    return place
+
+
+async def _cut(home: Path, events: int) -> list[PayloadErased]:
+    """Leave only the first events in a home, and the checkpoints of those; the erasures whose notes are cut off."""
+    whole, cut = home / JOURNAL, home / f"{JOURNAL}.cut"
+    async with await SqliteStore.open_migrated(whole) as store:
+        entries = await entries_of(store, STORE_STREAM)
+    await asyncio.to_thread(cut_copy, whole, cut, until=events)
+    erased = await asyncio.to_thread(erased_in, cut)
+    async with await SqliteStore.open(cut) as store:
+        known = len(await store.read(STORE_STREAM))
+    notes = [
+        entry.event
+        for entry in entries[known:]
+        if isinstance(entry.event, PayloadErased) and (entry.event.stream, entry.event.event) in erased
+    ]
+    await asyncio.to_thread(cut.replace, whole)
+    await asyncio.to_thread(_cut_log, home / home_files.CHECKPOINTS / LOG_FILE, events)
+    return notes
+
+
+def _cut_log(log: Path, events: int) -> None:
+    if log.exists():
+        lines = log.read_bytes().splitlines(keepends=True)
+        kept = [line for line in lines if checkpoint_from(line).checkpoint.events <= events]
+        write_whole(log, b"".join(kept), takes_turns=True)
+
+
+async def _mark(
+    home: Path, event: StoreRestored, notes: list[PayloadErased], *, has_keys: bool, actor: str, rebuilds: bool
+) -> None:
+    """Write that the journal was restored, and sign it if the key is there."""
+    record_writer = RecordWriter(system_clock, system_entropy)
+    log = CheckpointFile(home / home_files.CHECKPOINTS)
+    async with await SqliteStore.open(home / JOURNAL) as store:
+        if rebuilds:
+            await rebuild(store)
+        await store_facts.restored(store, record_writer, event, notes, actor=actor)
+        if has_keys:
+            await _seal(home, store, log, record_writer)
+
+
+async def _seal(home: Path, store: WholeStore, log: CheckpointFile, record_writer: RecordWriter) -> None:
+    key = open_key(home / "keys", has_checkpoints=True)
+    checkpointer = Checkpointer(store, log, key, record_writer.clock)
+    if breaks := await checkpointer.compare():
+        raise IntegrityBroken(f"the restored journal differs from its checkpoints: {breaks[0].reason}")
+    await checkpointer.seal()
+
+
+def _put(work: Path, home: Path) -> None:
+    """Give the restored home its name; the journal comes last, if its entries have to be moved one by one."""
+    if not home.exists():
+        make_private_folder(home.absolute().parent)
+        work.rename(home)
+    else:
+        for entry in sorted(work.iterdir(), key=lambda one: one.name == JOURNAL):
+            entry.rename(home / entry.name)
+    sync_folder(home.absolute().parent)

@@ -1,0 +1,1 @@
+"""Backups: what a manifest says, and which backups a schedule keeps."""

@@ -1,0 +1,1 @@
+"""Backups as files: packed, encrypted, copied out of a database and back."""
