@@ -8,7 +8,7 @@ import './style/pages.css';
 import { render, type JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { takeKey, takeState } from './core/api';
-import { listenForKeys, useKeys } from './core/keys';
+import { holdTyping, listenForKeys, typedAhead, useKeys } from './core/keys';
 import { startLive } from './core/live';
 import { followLinks, go, match, usePlace } from './core/router';
 import { useStore } from './core/store';
@@ -29,7 +29,11 @@ function App(): JSX.Element {
   const counts = useCounts();
   const found = findRoute(path);
   useKeys({
-    'mod+k': () => overlay.set(overlay.value === 'palette' ? '' : 'palette'),
+    'mod+k': () => {
+      if (overlay.value) typedAhead();
+      else holdTyping();
+      overlay.set(overlay.value === 'palette' ? '' : 'palette');
+    },
     '?': () => overlay.set('keys'),
     '.': toggleTheme,
     s: () => go('/library'),

@@ -7,23 +7,28 @@ from typing import Any
 
 import pytest
 
-from engine.stage import ADA, Stage, always, plan, puppet
+from engine.stage import ADA, Puppet, Stage, always, plan, puppet
 from handrail.domain.definition.model import Category
 from handrail.domain.history.headline import label_of
 from handrail.domain.run.legal_controls import Action
 from handrail.domain.run.state import Run
+from handrail.domain.run.status import StepStatus
 from handrail.engine.reading.run_lines import RunLine, WaitingLine
 from handrail.engine.reading.run_reader import RunReader
+from handrail.engine.tool import ToolCall, ToolFailed
 from virtual_time import in_virtual_time
 
 EACH = {"id": "all", "each": "inputs.items", "as": "item", "parallel": 3, "steps": [{"id": "one", "tool": "x.bad"}]}
 
 
 def line_of(
-    what: Any, then: Callable[[Stage, Run], Awaitable[Any]] | None = None, inputs: Any = None
+    what: Any,
+    then: Callable[[Stage, Run], Awaitable[Any]] | None = None,
+    inputs: Any = None,
+    tool: Puppet | None = None,
 ) -> tuple[RunLine, tuple[WaitingLine, ...]]:
     async def scene() -> tuple[RunLine, tuple[WaitingLine, ...]]:
-        stage = Stage(puppet("x.bad", always(Category.PERMISSION)))
+        stage = Stage(tool or puppet("x.bad", always(Category.PERMISSION)))
         await stage.open()
         run = await stage.start(what, inputs or {})
         await stage.worker.settled(run.id)
@@ -69,6 +74,24 @@ def test_steps_that_failed_for_one_reason_wait_as_one() -> None:
     (one,) = waiting
     assert (one.step, one.title, one.alike, one.why) == ("all[0].one", "One red", 3, "it is permission (permission)")
     assert (line.failed, line.why) == (3, "One red failed: it is permission (permission); 2 more steps failed")
+
+
+def test_rounds_of_one_loop_that_failed_alike_wait_as_one_whatever_each_says() -> None:
+    async def not_found(call: ToolCall) -> Any:
+        raise ToolFailed(Category.NOT_FOUND, f"{call.args['name']} is not there")
+
+    loop = {**EACH, "steps": [{"id": "one", "tool": "x.bad", "args": {"name": "{{ item }}"}}]}
+    what = plan(loop, {"id": "other", "tool": "x.bad", "args": {"name": "it"}, "after": []}, inputs={"items": {}})
+    _, waiting = line_of(what, inputs={"items": ["red", "blue", "green"]}, tool=puppet("x.bad", not_found))
+    assert {(one.step, one.alike, one.causes) for one in waiting} == {("all[0].one", 3, 3), ("other", 1, 1)}
+
+
+def test_a_step_whose_undo_failed_is_no_step_that_failed() -> None:
+    what = plan({"id": "a", "title": "Send", "tool": "x.do", "undo": {"tool": "x.bad"}}, {"id": "b", "tool": "x.bad"})
+    _, waiting = line_of(what)
+    assert [(one.step, one.status) for one in waiting] == [("b", StepStatus.FAILED)]
+    _, (one,) = line_of(what, acting(Action.COMPENSATE, "enough"))
+    assert (one.step, one.title, one.status) == ("a", "Send", StepStatus.COMPENSATION_FAILED)
 
 
 def test_what_is_asked_says_how_many_steps_can_not_be_undone() -> None:

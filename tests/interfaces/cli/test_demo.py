@@ -40,14 +40,33 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
 
 
 def test_the_demo_runs_to_its_end_and_leaves_nothing_behind(shell: Shell) -> None:
-    result = shell.run("demo")
+    result = shell.run("demo", "--yes")
     assert result.exit_code == 0, result.output
     for sign in PROMISED:
         assert sign in result.stdout, sign
-    assert "go: approved by person:you" in result.stdout
+    assert "go: approved by person:you (terminal): yes, said beforehand by --yes" in result.stdout
+    assert "completed; published on the server: app" in result.stdout
     assert "detected: run_" in result.stdout
     assert list((shell.folder / "tmp").iterdir()) == []
     assert not shell.home.exists()
+
+
+def test_nobody_answers_for_a_person_who_is_silent(shell: Shell) -> None:
+    result = shell.run("demo")
+    assert result.exit_code == 0, result.output
+    for sign in (*PROMISED, "No answer, so no approval: the run keeps waiting", "after   NEWS.md    1.1.0 is out."):
+        assert sign in result.stdout, sign
+    assert not re.search(r"approved by|person:", result.stdout)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there is no pseudo-terminal here")
+def test_the_end_of_the_terminal_is_no_answer_either(shell: Shell) -> None:
+    with shell.at_terminal("demo", TMPDIR=str(shell.folder / "tmp")) as terminal:
+        terminal.until(re.compile(r"your answer\?"))
+        terminal.type("\x04")  # Ctrl-D
+        assert terminal.end() == 0
+    assert "No answer, so no approval" in terminal.shown
+    assert "approved by" not in terminal.shown
 
 
 @pytest.mark.skipif(os.name != "posix", reason="there is no pseudo-terminal here")

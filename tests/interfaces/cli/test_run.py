@@ -292,7 +292,8 @@ def test_a_run_is_shown_with_every_step_on_demand(shell: Shell) -> None:
     assert "steps" not in shell.json("run", "show", run)
     greet, count = shell.json("run", "show", run, "--full")["steps"]
     assert (greet["id"], greet["kind"], greet["status"], greet["by"]) == ("greet", "tool", "completed", "handrail")
-    assert (greet["attempts"], greet["proof"], count["title"]) == (1, "verified", "Count")
+    # handrail called a tool, and no check looked at what that did to the world
+    assert (greet["attempts"], "proof" in greet, count["title"]) == (1, False, "Count")
     assert "completed" in shell.run("run", "show", run, "--full").stdout
     assert shell.json("run", "show", run[:-1], code=3)["error"]["hint"] == f"did you mean `{run}`?"
 

@@ -174,7 +174,7 @@ def test_the_twin_of_a_page_is_the_very_answer(console: LiveConsole, known: dict
     assert (twin.status_code, twin.json().keys()) == (answer.status_code, answer.json().keys())
     assert shown.headers["content-type"].startswith("text/html")
     changing = {"doctor", "about", "proof_of_run", "show_approval", "list_steps", "show_step", "run_timeline"}
-    if route.name not in changing | {"list_clients", "list_settings", "compare_runs", "show_server"}:
+    if route.name not in changing | {"list_clients", "list_nodes", "list_settings", "compare_runs", "show_server"}:
         assert twin.content == answer.content
 
 
@@ -299,3 +299,51 @@ def test_the_methods_of_a_route_are_those_of_the_table(console: LiveConsole) -> 
             )
             answer = client.request(wrong, f"/api/v1{path}", json={} if wrong == "POST" else None)
             assert answer.status_code in (404, 405), (wrong, path, answer.status_code)
+            assert answer.headers["content-type"] == "application/problem+json", path
+            assert (answer.json()["status"], bool(answer.json()["hint"])) == (answer.status_code, True)
+
+
+def test_a_wrong_method_is_a_problem_that_says_which_are_right(console: LiveConsole) -> None:
+    run = console.started()
+    cases = {
+        ("POST", "/api/v1/home"): "GET, HEAD",
+        ("DELETE", "/api/v1/runs"): "GET, HEAD, POST",
+        ("PUT", f"/runs/{run}"): "GET, HEAD",
+        ("PATCH", "/api/v1/ticket"): "POST",
+        ("POST", "/livez"): "GET, HEAD",
+    }
+    with console.script() as script:
+        for (method, path), allowed in cases.items():
+            answer = script.request(method, path)
+            assert (answer.status_code, answer.headers["allow"]) == (405, allowed), path
+            problem = answer.json()
+            assert (problem["status"], problem["name"], problem["hint"]) == (405, "invalid", f"use {allowed}")
+        assert script.request("DELETE", "/nowhere").status_code == 404
+
+
+def test_every_page_that_has_an_answer_has_its_twin(console: LiveConsole) -> None:
+    with console.script() as script:
+        for page in ("doctor", "clients", "workers", "projects", "secrets", "configuration", "about"):
+            twin = script.get(f"/settings/{page}.json")
+            assert (twin.status_code, twin.headers["content-type"]) == (200, "application/json"), page
+
+
+def test_secrets_are_listed_by_name_and_never_by_value(console: LiveConsole) -> None:
+    console.shell.run("secrets", "set", "REGISTRY_TOKEN", "--for", "git.*", stdin="s3cret-value")
+    with console.script() as script:
+        answer = script.get("/api/v1/secrets")
+    (one,) = answer.json()["secrets"]
+    assert (one["name"], one["given_to"]) == ("REGISTRY_TOKEN", ["git.*"])
+    assert "s3cret-value" not in answer.text
+
+
+def test_list_and_detail_of_a_workflow_count_the_same_runs(console: LiveConsole) -> None:
+    flow = {"id": "count-me", "name": "Count me", "version": "1.0.0", "steps": [{"id": "ask", "approve": "Go?"}]}
+    console.shell.write(json.dumps(flow), ".handrail/workflows/count-me.yaml")
+    with console.script() as script:
+        runs = [script.post("/api/v1/runs", json={"workflow": "count-me"}).json()["run"] for _ in range(3)]
+        script.post(f"/api/v1/runs/{runs[0]}/cancel", json={"reason": "enough"})
+        listed = script.get("/api/v1/library", params={"q": "count-me"}).json()["workflows"][0]
+        shown = script.get("/api/v1/library/count-me").json()
+    assert (listed["runs"], listed["ended"], listed.get("completed", 0)) == (3, 1, 0)
+    assert (len(shown["runs"]), shown["ended"], shown.get("completed", 0)) == (3, 1, 0)

@@ -343,9 +343,17 @@ def test_a_second_start_finds_the_first_and_says_so(console: LiveConsole) -> Non
 
 
 def test_open_gives_a_link_to_the_running_server(console: LiveConsole) -> None:
-    link = console.shell.json("open", "run_x")["url"]
-    with console.nobody() as client:
-        assert client.get(link).headers["location"].startswith("/runs/run_x#key=")
+    run = console.started()
+    for page, place in ((run, f"/runs/{run}"), ("/library/a@1", "/library/a@1?project=")):
+        link = console.shell.json("open", page)["url"]
+        with console.nobody() as client:
+            assert client.get(link).headers["location"].startswith(place)
+
+
+@pytest.mark.parametrize("page", ["run_x", "/nowhere", "/runs/../x"])
+def test_open_refuses_a_run_or_a_page_that_is_not_there(console: LiveConsole, page: str) -> None:
+    refused = console.shell.json("open", page, code=3)["error"]
+    assert (refused["name"], page in refused["message"]) == ("not_found", True)
 
 
 def test_a_killed_server_is_no_server(tmp_path: Path) -> None:

@@ -845,6 +845,7 @@ export interface RunStep {
   looks_at?: Readonly<Record<string, LooksAt>>;
   message?: string;
   proof?: string;
+  refused?: number;
   round?: number;
   rounds?: number;
   says?: string;
@@ -929,6 +930,17 @@ export interface SavedPlan {
   repeated?: boolean;
   version: number;
   waves: readonly (readonly string[])[];
+}
+
+export interface SecretList {
+  secrets: readonly SecretView[];
+}
+
+export interface SecretView {
+  given_to: readonly string[];
+  name: string;
+  set: string;
+  stored_in: string;
 }
 
 export type ServerState = "changed" | "half_open" | "not_called" | "open" | "untrusted" | "used";
@@ -1093,6 +1105,7 @@ export interface StepView {
   looks_at?: Readonly<Record<string, LooksAt>>;
   message?: string;
   proof?: string;
+  refused?: number;
   round?: number;
   rounds?: number;
   says?: string;
@@ -1270,6 +1283,7 @@ export interface WaitingItem {
   alike?: number;
   by: readonly string[];
   can_undo?: number;
+  causes?: number;
   expires?: string;
   goal?: string;
   irreversible?: number;
@@ -1281,6 +1295,7 @@ export interface WaitingItem {
   refused?: number;
   run: string;
   since?: string;
+  status?: StepStatus | null;
   step: string;
   text?: string;
   title?: string;
@@ -1331,6 +1346,7 @@ export interface WorkflowSummary {
   category?: string;
   completed?: number;
   description?: string;
+  ended?: number;
   id: string;
   name: string;
   runs?: number;
@@ -1345,8 +1361,10 @@ export interface WorkflowView {
   category?: string;
   clarify: readonly string[];
   command?: string;
+  completed?: number;
   definition?: Readonly<Record<string, any>>;
   description?: string;
+  ended?: number;
   file?: string;
   findings: readonly Finding[];
   graph?: Graph | null;

@@ -11,6 +11,15 @@ const layers: Layer[] = [];
 let first = '';
 let firstAt = 0;
 const SEQUENCE_MS = 1_200;
+let ahead: string | null = null;
+
+/** From now on, what is typed is for a field that is on its way, not for the page; `typedAhead` gives it to the field. */
+export const holdTyping = (): void => void (ahead = '');
+export function typedAhead(): string {
+  const text = ahead ?? '';
+  ahead = null;
+  return text;
+}
 
 export const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
 export const mod = isMac ? '⌘' : 'Ctrl';
@@ -48,6 +57,10 @@ export function listenForKeys(): void {
     const isInDialog = !!document.querySelector('dialog[open]');
     if (isInDialog && pressed === 'Escape') return; // the dialog closes itself
     if (pressed === 'Escape' && inField(event.target)) return (event.target as HTMLElement).blur();
+    if (ahead !== null && !isInDialog && event.key.length === 1 && !always) {
+      ahead += event.key;
+      return event.preventDefault();
+    }
     if (!always && (isInDialog || inField(event.target) || keysOn.value === 'off')) return;
     const sequence = first && event.timeStamp - firstAt < SEQUENCE_MS ? `${first} ${pressed}` : '';
     first = pressed === 'g' ? 'g' : '';

@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { read, useRead } from '../core/api';
 import type { EventPage, LibraryPage, RunPage } from '../core/contract';
-import { mod } from '../core/keys';
+import { mod, typedAhead } from '../core/keys';
 import { opened, project } from '../core/project';
 import { go } from '../core/router';
 import { lookOf, runHref, runName } from '../core/runs';
@@ -31,7 +31,7 @@ const SERVER_MS = 120;
 const MOST = 40;
 
 export function Palette(): JSX.Element {
-  const [text, setText] = useState('');
+  const [text, setText] = useState(typedAhead);
   const [at, setAt] = useState(0);
   const [late, setLate] = useState<readonly Found[]>([]);
   const runs = useRead<RunPage>('/runs?limit=100').data;

@@ -1,6 +1,6 @@
 /** The small parts that every page is made of. */
 import { Component, type ComponentChildren, type JSX } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { command as inProject } from '../core/project';
 import { store, useStore } from '../core/store';
 import { exact, when } from '../core/words';
@@ -189,7 +189,8 @@ export function Toasts(): JSX.Element {
 /** A dialog of the browser's own: it keeps the focus inside and gives it back. */
 export function Dialog(props: { label: string; onClose: () => void; children: ComponentChildren; wide?: boolean }): JSX.Element {
   const element = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // Before anything else can be typed: keys that come now are for the dialog.
+  useLayoutEffect(() => {
     const dialog = element.current!;
     const opener = document.activeElement as HTMLElement | null;
     dialog.showModal();

@@ -109,6 +109,16 @@ const sorted = (items: readonly WaitingItem[]): readonly WaitingItem[] =>
 
 const hrefOf = (item: WaitingItem): string => (item.kind === 'approval' || item.kind === 'confirmation' ? `/approvals/${enc(item.run)}/${enc(item.step)}` : item.kind === 'decision' ? runHref(item.run) : `${runHref(item.run)}/steps/${enc(item.step)}`);
 
+/** What a person must decide on, in few words. */
+function troubleOf(item: WaitingItem): string {
+  const many = item.alike ?? 1;
+  const steps = many > 1 ? `${number(many)} steps` : item.title;
+  const why = many > 1 && (item.causes ?? 1) === 1 ? ' for one reason' : '';
+  if (item.status === 'compensation_failed') return `undo of ${steps} failed${why}`;
+  if (item.status === 'uncertain') return `it is unknown whether ${steps} happened`;
+  return `${steps} failed${why}`;
+}
+
 function Section({ title, number: value, children, more }: { title: string; number?: number; children: ComponentChildren; more?: ComponentChildren }): JSX.Element {
   return (
     <section>
@@ -144,7 +154,7 @@ function WaitingRow({ item, first, live }: { item: WaitingItem; first: boolean; 
       <StateIcon look={look} />
       <div class="grow">
         <a class="title" href={hrefOf(item)}>
-          {isQuestion ? item.text || `Approve “${item.title}”` : many > 1 ? `${name}: ${number(many)} steps failed for one reason` : `${name}: ${item.title} failed`}
+          {isQuestion ? item.text || `Approve “${item.title}”` : `${name}: ${troubleOf(item)}`}
         </a>
         <p class="cause">
           <b class={`c-${look.tone}`}>{look.word}</b>

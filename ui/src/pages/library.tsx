@@ -67,8 +67,12 @@ export function LibraryPage({ params }: PageProps): JSX.Element {
   );
 }
 
+/** Rates of few runs are counts. */
+const rate = (good: number, all: number): string => (all < 5 ? `${number(good)} of ${number(all)}` : `${Math.round((good / all) * 100)}%`);
+
 function Pick({ one, chosen }: { one: WorkflowSummary; chosen: boolean }): JSX.Element {
   const runs = one.runs ?? 0;
+  const ended = one.ended ?? 0;
   const link = useRef<HTMLAnchorElement>(null);
   useEffect(() => {
     if (chosen) link.current?.scrollIntoView({ block: 'nearest' });
@@ -87,7 +91,7 @@ function Pick({ one, chosen }: { one: WorkflowSummary; chosen: boolean }): JSX.E
           <>
             {count(runs, 'run')}
             <br />
-            {runs < 5 ? `${number(one.completed ?? 0)} completed` : `${Math.round(((one.completed ?? 0) / runs) * 100)}%`}
+            {ended ? `${rate(one.completed ?? 0, ended)} completed` : 'none ended'}
           </>
         ) : (
           <>
@@ -259,20 +263,21 @@ function Known({ runs }: { runs: readonly RunLine[] }): JSX.Element | null {
 function Figures({ data }: { data: WorkflowView }): JSX.Element {
   const runs = data.runs ?? [];
   const over = runs.filter((run) => run.ended);
-  const good = over.filter((run) => run.status === 'completed').length;
+  const good = data.completed ?? 0;
+  const ended = data.ended ?? 0;
   const times = over.map((run) => instant(run.ended) - instant(run.started)).sort((a, b) => a - b);
   return (
     <>
       <h2>How well it goes</h2>
       {runs.length ? (
         <>
-          {over.length ? (
+          {ended ? (
             <p class="row">
               <span style={{ flex: 1 }}>
-                <Bar label={`${good} of ${over.length} completed`} parts={[{ tone: 'ok', share: good / over.length }]} />
+                <Bar label={`${good} of ${ended} completed`} parts={[{ tone: 'ok', share: good / ended }]} />
               </span>
               <span class="num">
-                {number(good)} of {number(over.length)} completed
+                {number(good)} of {number(ended)} completed
               </span>
             </p>
           ) : null}

@@ -2,7 +2,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { newKey, Refused, useRead, write } from '../core/api';
-import type { AboutServer, ClientList, DoctorReport, NodesView, ProjectList, SettingList } from '../core/contract';
+import type { AboutServer, ClientList, DoctorReport, NodesView, ProjectList, SecretList, SettingList } from '../core/contract';
 import { keysOn, useKeys } from '../core/keys';
 import { project } from '../core/project';
 import { go } from '../core/router';
@@ -27,7 +27,8 @@ const PARTS: readonly (readonly [string, string])[] = [
   ['keyboard', 'Keyboard'],
   ['about', 'About'],
 ];
-const WITHOUT_JSON = new Set(['workers', 'secrets', 'look', 'keyboard', '']);
+/** What only this browser keeps, and the list of the other pages. */
+const WITHOUT_JSON = new Set(['look', 'keyboard', '']);
 
 export function SettingsPage({ params }: PageProps): JSX.Element {
   const part = params.part ?? '';
@@ -249,12 +250,46 @@ function Projects(): JSX.Element {
 }
 
 function Secrets(): JSX.Element {
+  const list = useRead<SecretList>('/secrets');
+  const data = list.data;
   return (
     <>
       <h1>Secrets</h1>
       <p class="c-2" style={{ margin: '2px 0 14px', maxWidth: '70ch' }}>
         handrail fills a secret in at the call and removes it from results, before anything is written. No page shows a secret, and none can be set here: a browser is no place for them.
       </p>
+      {!data ? (
+        <NoAnswer whole={false} {...list} rows={3} />
+      ) : data.secrets?.length ? (
+        <div class="card grid-wrap" role="region" aria-label="Secrets" tabIndex={0} style={{ marginBottom: '16px' }}>
+          <table class="table">
+            <thead>
+              <tr>
+                <th>Secret</th>
+                <th>Tools that may get it</th>
+                <th>Stored in</th>
+                <th>Set</th>
+              </tr>
+            </thead>
+            <tbody>
+              {data.secrets.map((one) => (
+                <tr key={one.name}>
+                  <td>
+                    <code>{one.name}</code>
+                  </td>
+                  <td>{one.given_to?.length ? <code>{one.given_to.join(', ')}</code> : <span class="c-wait">none yet</span>}</td>
+                  <td class="c-2">{one.stored_in === 'keyring' ? 'the keyring' : 'a private file'}</td>
+                  <td class="c-2">
+                    <Time at={one.set} />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      ) : (
+        <p style={{ marginBottom: '12px' }}>No secrets are stored.</p>
+      )}
       <div class="stack" style={{ maxWidth: '460px' }}>
         <Twin command="handrail secrets list" />
         <Twin command="handrail secrets set NAME" />

@@ -4,6 +4,7 @@ Pure, for lists: why.py says the same in whole sentences, from all of its events
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -22,6 +23,7 @@ from handrail.domain.plural import plural
 
 LABEL_LENGTH_MAX: Final = 40
 SAID_LENGTH_MAX: Final = 300
+ROUND: Final = re.compile(r"\[\d+\]")
 
 
 class FailedStep(Struct, frozen=True, kw_only=True):
@@ -56,6 +58,12 @@ def cause_of(one: FailedStep) -> str:
     code = ", ".join(filter(None, (str(parts.status or ""), one.category.replace("_", " "))))
     said = (parts.said or one.message)[:SAID_LENGTH_MAX]
     return f"{said} ({code})" if code else said
+
+
+def likeness(status: str, path: str, one: FailedStep) -> tuple[str, ...]:
+    """What steps have in common that failed alike: rounds of one loop by their category, others by their words."""
+    rounds = ROUND.sub("[]", path)
+    return (status, rounds, one.category) if rounds != path else (status, cause_of(one))
 
 
 def failure_line(failed: Sequence[FailedStep]) -> str:

@@ -223,5 +223,7 @@ STEP_UNDOABLE: Final = STEP_ACTED | {StepStatus.COMPENSATING, StepStatus.COMPENS
 """It has had its effect, or may have, and is not undone yet."""
 STEP_UNDO_STARTED: Final = frozenset({StepStatus.COMPENSATING, StepStatus.COMPENSATION_FAILED})
 """Its undo was tried, and it is not undone."""
+STEP_WAS_DONE: Final = STEP_UNDO_STARTED | {StepStatus.COMPLETED, StepStatus.COMPENSATED}
+"""Its work was done, whatever became of it then."""
 STEP_QUIET: Final = STEP_SATISFIED | {StepStatus.PENDING}
 """Nothing happens on it now; a short view can leave it out."""

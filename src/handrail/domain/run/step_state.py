@@ -29,6 +29,7 @@ from handrail.domain.journal.event import (
     Entry,
     HolderEvent,
     OutputRefused,
+    Proof,
     RetryScheduled,
     RoundStarted,
     StepAccepted,
@@ -139,6 +140,13 @@ class StepState(Struct, frozen=True, kw_only=True):
     """How many attempts of its undo were lost in crashes since it was last requested."""
     undo_uncertain: bool = False
     """Whether its undo started and its outcome will never be known: someone must decide."""
+
+    @property
+    def looked_at(self) -> str:
+        """How it was looked at, for readers: `verified` and `checked` only if a check ran, else `claimed` or nothing.
+
+        What handrail executed or a person approved is stored as `verified`, too: nobody looked at the world for it."""
+        return self.proof if self.checks or self.proof == Proof.CLAIMED else ""
 
 
 # Replay writes this text into rows: another wording would make the rows of existing stores differ from a replay.

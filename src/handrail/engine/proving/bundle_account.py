@@ -179,14 +179,12 @@ def _step(path: str, state: StepState, kind: Kind, end: StepCompleted | StepCarr
     if isinstance(end, StepCarried):
         return replace(step, how=ProofKind.CARRIED)
     checks, evidence = (end.checks, end.evidence) if end else ((), ())
-    return replace(step, how=_how(kind, state, checks), checks=checks, evidence=tuple(map(_shown, evidence)))
+    return replace(step, how=_how(kind, state), checks=checks, evidence=tuple(map(_shown, evidence)))
 
 
-def _how(kind: Kind, state: StepState, checks: tuple[str, ...]) -> ProofKind:
-    if state.proof == ProofKind.CLAIMED:
-        return ProofKind.CLAIMED
-    if checks:
-        return ProofKind.CHECKED if state.proof == ProofKind.CHECKED else ProofKind.VERIFIED
+def _how(kind: Kind, state: StepState) -> ProofKind:
+    if state.looked_at:
+        return ProofKind(state.looked_at)
     return ProofKind.APPROVED if kind is Kind.APPROVE else ProofKind.EXECUTED
 
 

@@ -14,7 +14,15 @@ from msgspec.structs import asdict
 
 from handrail.domain.definition.model import Call, Definition, Effect, Tool
 from handrail.domain.errors import HandrailError
-from handrail.domain.history.headline import FailedStep, cause_of, end_line, failure_line, label_of, skipped_line
+from handrail.domain.history.headline import (
+    FailedStep,
+    cause_of,
+    end_line,
+    failure_line,
+    label_of,
+    likeness,
+    skipped_line,
+)
 from handrail.domain.history.step_title import title_at
 from handrail.domain.history.story_words import actor_name, is_somebody, named
 from handrail.domain.instant import instant_text
@@ -75,8 +83,12 @@ class WaitingLine(Shown, frozen=True):
     """How many steps of the run could be undone."""
     refused: int = 0
     """How often what the agent submitted was refused."""
+    status: StepStatus | None = None
+    """Of what a person must decide on: whether the step failed, its outcome is unknown, or its undo failed."""
     alike: int = 1
-    """How many steps of the run failed for the same reason: they are one line."""
+    """How many steps of the run failed alike, for the same reason or as rounds of one loop: they are one line."""
+    causes: int = 1
+    """For how many reasons they failed."""
 
 
 class LinesStore(Journal, ProjectionReader, Protocol):
@@ -233,26 +245,29 @@ def _waits_for(waits: WaitingFor, title: str) -> str:
 
 
 def _waiting(opened: OpenRun) -> Iterator[WaitingLine]:
-    """What waits in an open run; steps that failed for one reason are one line."""
+    """What waits in an open run; steps that failed alike are one line."""
     run, definition = opened.run, opened.definition
-    grouped: dict[str, list[WaitingFor]] = {}
+    grouped: dict[tuple[str, ...], list[tuple[WaitingFor, str]]] = {}
     for waits in opened.seen.waiting_for:
         if waits.kind is not WaitingKind.DECISION:
             yield _asked(run, definition, waits)
             continue
-        grouped.setdefault(cause_of(_failed_step(run, definition, waits.step)), []).append(waits)
+        failed = _failed_step(run, definition, waits.step)
+        alike = likeness(run.step(waits.step).status.value, waits.step, failed)
+        grouped.setdefault(alike, []).append((waits, cause_of(failed)))
     can_undo = len(undo_order(run, definition)) if grouped else 0
-    for why, alike in grouped.items():
-        first = alike[0]
-        title = title_at(run, definition, first.step)
+    for group in grouped.values():
+        first, why = group[0]
         yield WaitingLine(
             step=first.step,
             kind=first.kind,
-            title=title,
+            title=title_at(run, definition, first.step),
             why=why,
             since=first.since,
             can_undo=can_undo,
-            alike=len(alike),
+            status=run.step(first.step).status,
+            alike=len(group),
+            causes=len({cause for _, cause in group}),
         )
 
 

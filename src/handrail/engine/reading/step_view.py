@@ -72,6 +72,8 @@ class StepView(Shown, frozen=True):
     text: str = ""
     """What there is to do, in a run that is only recorded: only views show it to the agent."""
     attempts: int = 0
+    refused: int = 0
+    """How many of its submissions were refused since a person last decided."""
     started: str = ""
     ended: str = ""
     due: str = ""
@@ -81,6 +83,7 @@ class StepView(Shown, frozen=True):
     approved_by: tuple[str, ...] = ()
     """Those who have approved, if several must."""
     proof: str = ""
+    """`verified`, `checked` or `claimed`; none where handrail called a tool or a person answered, and no check ran."""
     checks: tuple[str, ...] = ()
     looks_at: Mapping[str, LooksAt] = {}
     """By check that its latest output went through: the world, or only the words that were submitted."""
@@ -192,13 +195,14 @@ class _StepLister:
             title=title_of_located(self.run, found),
             text=recorded_text(self.run, step),
             attempts=state.attempts - state.deferred,  # a tool that asked to be called later has not failed
+            refused=state.tries,
             started=_instant(state.started),
             ended=_instant(state.ended),
             due=_instant(state.due),
             by=state.actor,
             channel=state.channel,
             approved_by=state.approvers if len(state.approvers) > 1 or status is StepStatus.WAITING else (),
-            proof=state.proof,
+            proof=state.looked_at,
             checks=state.checks,
             compensation=state.compensation or ("none" if path in self.lasting else ""),
             category=state.category,

@@ -4,6 +4,7 @@ Values, and one function that reads them. Each format has its own file."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, TypeVar
 
 import msgspec
@@ -11,10 +12,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from handrail.assembly.opening import StoreReader
-from handrail.domain.definition.model import Definition
+from handrail.domain.definition.model import Definition, Kind
 from handrail.domain.history.story import StoryKind
 from handrail.domain.instant import instant_text
 from handrail.domain.policy.actor import ActorKind, kind_of
+from handrail.domain.run.status import STEP_WAS_DONE
 from handrail.domain.secrets.scrubbing import SecretScrubber
 from handrail.engine.proving.audit import AuditResult
 from handrail.engine.reading.check_view import JudgedOutput
@@ -27,6 +29,8 @@ from handrail.engine.reading.time_view import RunTimeline
 StructT = TypeVar("StructT", bound=Struct)
 
 SPANS_DRAWN: Final = 4_000
+WITHOUT_CHECK: Final[Mapping[Kind, str]] = {Kind.TOOL: "executed", Kind.APPROVE: "approved"}
+"""What is known of a step that is done and that no check looked at."""
 HUMAN: Final = frozenset({StoryKind.APPROVAL, StoryKind.DECISION, StoryKind.CONTROL, StoryKind.ACTION})
 UNDO_CHOSEN: Final = "compensation_started"
 
@@ -95,4 +99,5 @@ def _clean(value: StructT, scrubber: SecretScrubber) -> StructT:
 def known_by(step: StepView) -> str:
     """How it is known that a step is done, and what became of it."""
     undone = {"": "", "none": "NOT undone"}.get(step.compensation, f"undone: {step.compensation}")
-    return ", ".join(filter(None, (step.proof, *step.checks, undone)))
+    how = step.proof or (WITHOUT_CHECK.get(step.kind, "") if step.status in STEP_WAS_DONE else "")
+    return ", ".join(filter(None, (how, *step.checks, undone)))

@@ -9,7 +9,7 @@ import { count, duration, instant, number } from '../../core/words';
 import { Icon } from '../../kit/icons';
 import { Button, StateIcon } from '../../kit/kit';
 import { layout, type Arrow, type Box, type Layout } from '../../kit/layout';
-import { isContainer, runPath, stepHref, type Row } from './model';
+import { isContainer, runPath, stepHref, triesOf, type Row } from './model';
 import type { TabProps } from './run';
 import { worst } from './steps';
 
@@ -282,7 +282,7 @@ const at = (place: { x: number; y: number; width: number; height: number }): Rec
 function Node({ run, row, at: place, order, selected, tab }: { run: string; row: Row; at: { x: number; y: number; width: number; height: number }; order?: number; selected: boolean; tab: boolean }): JSX.Element {
   const { step, look } = row;
   const tone = look.tone === 'off' ? (step.status === 'pending' ? 'not-begun' : '') : look.tone === 'ok' ? '' : look.tone;
-  const tries = (step.attempts ?? 0) > 1 ? `${step.attempts} tries` : '';
+  const tries = triesOf(step) > 1 ? `${triesOf(step)} tries` : '';
   const note = step.status === 'pending' ? 'not started' : [look.tone === 'ok' || look.tone === 'undo' ? row.took : look.tone === 'bad' && step.category ? step.category.replace(/_/g, ' ') : look.word, tries].filter(Boolean).join(' · ');
   return (
     <a class={`node ${tone}`} href={stepHref(run, step.id, 'graph')} data-step={step.id} style={at(place)} tabIndex={tab ? 0 : -1} aria-current={selected ? 'true' : undefined} title={row.title}>

@@ -1,4 +1,4 @@
-/** Steps that failed for one reason, decided together: one preview each, one reason, and one request each under a key of its own.
+/** Steps that failed alike, decided together: one preview each, one reason, and one request each under a key of its own.
  * What became of each is said line by line; what did not happen can be sent again under the same keys. */
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
@@ -12,7 +12,7 @@ import { Icon } from '../../kit/icons';
 import { Button, Twin } from '../../kit/kit';
 import { ACTIONS, commandOf, groupHref } from './actions';
 import { callText, ReasonField, type DoProps } from './do';
-import { alike, runPath, runUrl, tabHref, type Row } from './model';
+import { alike, isOneReason, runPath, runUrl, tabHref, type Row } from './model';
 
 /** How many are shown with the call that would be made; the others are alike. */
 const PREVIEWS = 12;
@@ -83,7 +83,7 @@ export function GroupPanel({ run, view, rows, action, like, tab }: DoProps & { l
       <header>
         <div class="grow">
           <h2>
-            {count(group.length, 'step')} failed for one reason
+            {count(group.length, 'step')} failed {isOneReason(group) ? 'for one reason' : 'alike'}
           </h2>
           <p class="meta">{said(group[0]?.step.message).text}</p>
         </div>

@@ -170,6 +170,9 @@ function effectOf(step: Step): Row['effect'] {
   return { word: step.has_undo || step.effect === 'reversible' ? 'can be undone' : 'no undo' };
 }
 
+/** How often it was tried: calls of its tool, or submissions, of which the last one may have been accepted. */
+export const triesOf = (step: StepView): number => (step.kind === 'prompt' ? (step.refused ?? 0) + (['completed', 'compensating', 'compensated', 'compensation_failed'].includes(step.status) ? 1 : 0) : step.attempts ?? 0);
+
 export function tookOf(step: Step, now: number): string {
   // A step that failed waits for a decision from then on: that is not how long it took.
   const isOver = step.status === 'failed' || step.status === 'uncertain';
@@ -180,11 +183,20 @@ export function tookOf(step: Step, now: number): string {
   return duration(Math.max(0, to - from));
 }
 
-/** Steps that failed with the same words as this one, and are not boxes of others. */
-export const alike = (rows: readonly Row[], step: string): readonly Row[] => {
-  const message = rows.find((row) => row.step.id === step)?.step.message;
-  return rows.filter((row) => row.step.status === 'failed' && row.step.message === message && !isContainer(row.step));
+/** What steps have in common that failed alike: rounds of one loop by their category, others by their words; as the server has it. */
+export const likeness = ({ id, category, message }: StepView): string => {
+  const rounds = id.replace(/\[\d+\]/g, '[]');
+  return rounds === id ? `${message} ${category}` : `${rounds} ${category}`;
 };
+
+/** Steps that failed like this one, and are not boxes of others. */
+export const alike = (rows: readonly Row[], step: string): readonly Row[] => {
+  const one = rows.find((row) => row.step.id === step)?.step;
+  return one ? rows.filter((row) => row.step.status === 'failed' && likeness(row.step) === likeness(one) && !isContainer(row.step)) : [];
+};
+
+/** Whether all of them say the same. */
+export const isOneReason = (rows: readonly Row[]): boolean => rows.every((row) => row.step.message === rows[0]!.step.message);
 
 /** Loops are boxes of other steps; the bar has one segment for each step that does something. */
 export const isContainer = (step: StepView): boolean => step.kind === 'each' || step.kind === 'repeat' || step.kind === 'workflow';

@@ -52,7 +52,7 @@ export function StepPanel({ run, step, rows, tab }: PanelProps): JSX.Element {
       <PanelHead run={run} tab={tab} note={note + held} title={row?.title ?? view.title ?? step} />
       <div class="tags">
         <Pill look={look} />
-        {view.proof ? <ProofTag proof={view.proof} /> : null}
+        <ProofTag proof={view.proof || (view.status === 'completed' ? { tool: 'executed', approve: 'approved' }[view.kind as string] : '')} />
         {view.by ? (
           <span class="tag">
             {view.status === 'waiting' ? 'with' : 'by'} {actor(view.by)}
@@ -87,7 +87,8 @@ function PanelHead({ run, tab, note, title }: { run: string; tab: string; note: 
   );
 }
 
-export function ProofTag({ proof }: { proof: string }): JSX.Element {
+export function ProofTag({ proof }: { proof?: string }): JSX.Element | null {
+  if (!proof) return null;
   const words = PROOF[proof] ?? { word: proof, icon: 'said' as const };
   return (
     <span class="tag">

@@ -7,7 +7,7 @@ import { count, number, said } from '../../core/words';
 import { Icon } from '../../kit/icons';
 import { Button, Empty, Find, StateIcon } from '../../kit/kit';
 import { ACTIONS, groupHref } from './actions';
-import { isContainer, stepHref, type Row } from './model';
+import { isContainer, isOneReason, likeness, stepHref, triesOf, type Row } from './model';
 import type { TabProps } from './run';
 
 type Chip = { key: string; word: string; icon?: 'failed' | 'running' | 'ready' | 'completed'; tone?: string; fits: (row: Row) => boolean };
@@ -33,7 +33,7 @@ export function StepList(props: TabProps & { many: boolean }): JSX.Element {
     [rows, chip, low, selected],
   );
   const groups = useMemo(() => (many && show !== 'all' ? causes(shown) : []), [shown, many, show]);
-  const grouped = new Set(groups.flatMap((one) => one.rows));
+  const grouped = new Set(groups.flat());
   const rest = shown.filter((row) => !grouped.has(row));
   const isAgents = rows.some((row) => row.step.kind === 'prompt');
   useListKeys(run, shown, selected);
@@ -56,21 +56,24 @@ export function StepList(props: TabProps & { many: boolean }): JSX.Element {
         </div>
       ) : null}
       {groups.map((group) => (
-        <section class="card cause" key={group.message}>
+        <section class="card cause" key={group[0]!.step.id}>
           <header class="row wrap">
             <Icon name="failed" tone="bad" />
             <p class="grow">
-              <b>{number(group.rows.length)} failed for one reason:</b> {said(group.message).text} <span class="c-3">{said(group.message).code}</span>
+              <b>
+                {number(group.length)} failed {isOneReason(group) ? 'for one reason:' : 'alike, the first:'}
+              </b>{' '}
+              {said(group[0]!.step.message).text} <span class="c-3">{said(group[0]!.step.message).code}</span>
             </p>
             {['retry', 'skip'].map((action) =>
-              view.actions?.some((one) => one.action === action && one.step === group.rows[0]!.step.id) ? (
-                <Button key={action} small href={groupHref(run, action, group.rows[0]!.step.id)}>
-                  {ACTIONS[action]!.word} all {number(group.rows.length)}…
+              view.actions?.some((one) => one.action === action && one.step === group[0]!.step.id) ? (
+                <Button key={action} small href={groupHref(run, action, group[0]!.step.id)}>
+                  {ACTIONS[action]!.word} all {number(group.length)}…
                 </Button>
               ) : null,
             )}
           </header>
-          <Rows run={run} rows={group.rows} all={rows} selected={selected} plain />
+          <Rows run={run} rows={group} all={rows} selected={selected} plain />
         </section>
       ))}
       {rest.length ? (
@@ -105,14 +108,16 @@ export function StepList(props: TabProps & { many: boolean }): JSX.Element {
   );
 }
 
-/** Failures with the same words are one group. */
-function causes(rows: readonly Row[]): readonly { message: string; rows: Row[] }[] {
+/** Failures that are alike are one group. */
+function causes(rows: readonly Row[]): readonly (readonly Row[])[] {
   const by = new Map<string, Row[]>();
   for (const row of rows) {
     if (row.step.status !== 'failed' || !row.step.message || isContainer(row.step)) continue;
-    by.set(row.step.message, [...(by.get(row.step.message) ?? []), row]);
+    const held = by.get(likeness(row.step));
+    if (held) held.push(row);
+    else by.set(likeness(row.step), [row]);
   }
-  return [...by].filter(([, list]) => list.length > 1).map(([message, list]) => ({ message, rows: list }));
+  return [...by.values()].filter((list) => list.length > 1);
 }
 
 /** Open on the step that failed, waits or runs, and select it; only on a wide screen, and only once. */
@@ -260,7 +265,7 @@ const skipped = (message: string | undefined): string => (message?.startsWith('`
 
 function StepRow({ run, row, selected, plain, undo, ends }: StepRowProps): JSX.Element {
   const { step, look } = row;
-  const tries = step.attempts ?? 0;
+  const tries = triesOf(step);
   const known = step.kind === 'prompt' && step.status === 'completed' ? KNOWN[step.proof ?? ''] : undefined;
   const dim = step.status === 'pending' || step.status === 'skipped' ? ' dim' : '';
   const line = useRef<HTMLAnchorElement>(null);

@@ -20,6 +20,7 @@ from handrail.domain.run.legal_controls import Action
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import RunStatus
 from handrail.engine.reading.run_reader import RunReader
+from handrail.engine.reading.run_view import WaitingFor
 from handrail.engine.running.answers import AnswerGiven
 from handrail.engine.stream_pages import entries_of
 from handrail.interfaces.cli.demo.plan import MISTAKES, NEW_VERSION, OLD_VERSION, RELEASE
@@ -34,23 +35,28 @@ from handrail.interfaces.pictures.terminal import terminal_picture
 from handrail.logs import start_logging
 from handrail.settings import Settings, read_settings
 
-ACTOR: Final = "person:you"
+ACTOR: Final = "agent:demo"
+"""Who starts and undoes the runs: a script."""
+PERSON: Final = "person:you"
+"""Who answers: without an answer of a person, nothing is approved."""
 CONSOLE: Final = "handrail.interfaces.cli.demo.console"
 PAUSE_S: Final = 1.5
 ANSWER_S: Final = 20.0
-"""How long the demo waits for a yes or no before it continues."""
+"""How long the demo waits for a yes or no before it goes on without one."""
 HIDDEN: Final = (b"403 from", b"200 from")
 """The failure in the journal, and what an attacker writes over it: the same length, so the file stays readable."""
 
 
 @click.command()
 @click.option("--console", "shows", is_flag=True, help="Then show it all in a browser, until Ctrl-C; needs a terminal.")
+@click.option("--yes", "says_yes", is_flag=True, help="Answer yes to the question of the tour.")
 @click.pass_context
 @reports_errors
-async def command(ctx: click.Context, shows: bool) -> None:
+async def command(ctx: click.Context, shows: bool, says_yes: bool) -> None:
     """A one-minute tour: check a plan, run it, undo it after a failure, approve, succeed, and detect an attack.
 
-    It works in a temporary folder, and leaves nothing behind."""
+    It works in a temporary folder, and leaves nothing behind. It never answers for you: without an answer, or
+    --yes, the last run keeps waiting for one."""
     if shows:
         _require_terminal()
     with tempfile.TemporaryDirectory(prefix="handrail-demo-") as folder:
@@ -62,7 +68,7 @@ async def command(ctx: click.Context, shows: bool) -> None:
             file = Path(folder) / "release.yaml"
             _check(file, settings)
             await _pause()
-            undone = await _tour(file, settings, registry)
+            undone = await _tour(file, settings, registry, says_yes=says_yes)
             await _attack(settings)
             if shows:
                 _title("8. All of it in the console; the attack is taken out again")
@@ -112,12 +118,12 @@ def _check(file: Path, settings: Settings) -> None:
     say(terminal_picture(definition, width=90).rstrip("\n"))
 
 
-async def _tour(file: Path, settings: Settings, registry: DemoRegistry) -> str:
+async def _tour(file: Path, settings: Settings, registry: DemoRegistry, *, says_yes: bool) -> str:
     """The whole tour; returns the run that was undone."""
     async with open_assembly(settings, picks_up=False) as parts:
         await parts.writer.plans.save(load_valid(str(file), settings)[0], actor=ACTOR, note="first try")
         undone = await _fail(file, parts, registry)
-        run = await _succeed(file, parts, registry)
+        run = await _succeed(file, parts, registry, says_yes=says_yes)
         _title("6. The journal of the second run, and the proof that no event was changed")
         for entry in await entries_of(parts.writer.reader.store, run.id):
             say(f"  {timed_line(entry)}")
@@ -155,25 +161,32 @@ async def _watched(parts: Assembly, run_id: str, *, after: int = 0) -> int:
     return until.result().n
 
 
-async def _succeed(file: Path, parts: Assembly, registry: DemoRegistry) -> Run:
+async def _succeed(file: Path, parts: Assembly, registry: DemoRegistry, *, says_yes: bool) -> Run:
     _title("5. The token gets permission, the plan runs again, and asks for approval before the announcement")
     registry.takes_packages = True
     run = await _started(file, parts, registry)
     run = await parts.worker.settled(run.id)
     (asked,) = (await _lookout(parts).status(run.id)).waiting_for
     say(f"  {run.id} is waiting for approval: {asked.text}")
-    action, reason = await _answer()
-    given = AnswerGiven(channel="terminal", digest=asked.digest)
-    await parts.control.act(run.id, action, actor=ACTOR, reason=reason, step=asked.step, given=given)
-    if action is Action.REJECT:
-        await parts.control.act(run.id, Action.COMPENSATE, actor=ACTOR, reason="rejected: undo all of it")
-    run = await parts.worker.settled(run.id)
-    color = "green" if run.status is RunStatus.COMPLETED else "magenta"
-    published = ", ".join(registry.published) or "nothing"
-    say(f"  {run.id} is {run.status.value}; published on the server: {published}", fg=color)
+    answer = (Action.APPROVE, "yes, said beforehand by --yes") if says_yes else await _answer()
+    if answer is None:
+        say("  No answer, so no approval: the run keeps waiting, and nothing is announced.", fg="yellow")
+    else:
+        run = await _answered(parts, run.id, asked, *answer)
+        color = "green" if run.status is RunStatus.COMPLETED else "magenta"
+        published = ", ".join(registry.published) or "nothing"
+        say(f"  {run.id} is {run.status.value}; published on the server: {published}", fg=color)
     _print_files(parts, "after")
     await _pause()
     return run
+
+
+async def _answered(parts: Assembly, run_id: str, asked: WaitingFor, action: Action, reason: str) -> Run:
+    given = AnswerGiven(channel="terminal", digest=asked.digest)
+    await parts.control.act(run_id, action, actor=PERSON, reason=reason, step=asked.step, given=given)
+    if action is Action.REJECT:
+        await parts.control.act(run_id, Action.COMPENSATE, actor=ACTOR, reason="rejected: undo all of it")
+    return await parts.worker.settled(run_id)
 
 
 async def _pause() -> None:
@@ -187,16 +200,16 @@ async def _started(file: Path, parts: Assembly, registry: DemoRegistry) -> Run:
     return await parts.worker.start(definition, inputs, actor=ACTOR)
 
 
-async def _answer() -> tuple[Action, str]:
-    """The answer typed at the terminal; yes if there is no terminal or no answer in time."""
+async def _answer() -> tuple[Action, str] | None:
+    """The answer typed at the terminal; None if there is no terminal, or none came in time."""
     if not sys.stdin.isatty() or sys.platform == "win32":
-        say("  no terminal: the demo answers yes")
-        return Action.APPROVE, "answered by the demo"
-    say(f"  your answer? [Y/n] (yes after {ANSWER_S:.0f} s) ", nl=False)
+        say("  There is no terminal to ask at; `handrail demo --yes` answers yes.")
+        return None
+    say(f"  your answer? [Y/n] (the tour goes on without one after {ANSWER_S:.0f} s) ", nl=False)
     text = await asyncio.to_thread(_typed)
-    if text is None:
-        say("yes")
-        return Action.APPROVE, "no answer in time"
+    if not text:  # nothing at all: an empty line has its line break
+        say("")
+        return None
     is_no = text.strip().lower().startswith("n")
     return (Action.REJECT, "not today") if is_no else (Action.APPROVE, "looks good")
 

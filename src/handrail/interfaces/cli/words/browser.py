@@ -9,6 +9,7 @@ import urllib.request
 import webbrowser
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct
@@ -72,7 +73,8 @@ def _refused(url: str, answer: bytes) -> HandrailError:
 
 def to_page(link: str, page: str) -> str:
     """The link, to a page of the console, or to that of a run."""
-    return f"{link}&to={page if page.startswith('/') else f'/runs/{page}'}" if page else link
+    path = page if page.startswith("/") else f"/runs/{page}"
+    return f"{link}&to={quote(path)}" if page else link
 
 
 def show_in_browser(link: str) -> None:

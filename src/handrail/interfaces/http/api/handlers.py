@@ -72,6 +72,7 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "list_nodes": serving.list_nodes,
     "pause_node": serving.pause_a_node,
     "resume_node": serving.resume_a_node,
+    "list_secrets": serving.list_secrets,
     "list_settings": serving.list_settings,
     "about": serving.about,
     "session": serving.session,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import UNSET
@@ -16,7 +17,7 @@ from handrail.domain.journal.projection import PlanRow
 from handrail.domain.plan import Plan
 from handrail.domain.project import program_in
 from handrail.domain.run.state import Run
-from handrail.domain.run.status import RunStatus
+from handrail.domain.run.status import RUN_ENDED, RunStatus
 from handrail.engine.plans import version_of
 from handrail.interfaces.http.api.call import ApiCall
 from handrail.interfaces.http.api.drawing import graph_of
@@ -185,8 +186,14 @@ def _workflow(entry: WorkflowEntry, statuses: list[str]) -> library_given.Workfl
         source=entry.source,
         shadows=entry.shadows,
         runs=len(statuses),
-        completed=statuses.count(RunStatus.COMPLETED.value),
+        **_ended(statuses),
     )
+
+
+def _ended(statuses: Sequence[str]) -> dict[str, int]:
+    """How many runs have ended, and how many of those are completed."""
+    ended = [status for status in statuses if status in RUN_ENDED]
+    return {"ended": len(ended), "completed": ended.count(RunStatus.COMPLETED.value)}
 
 
 async def show_workflow(call: ApiCall) -> library_given.WorkflowView:
@@ -216,6 +223,7 @@ async def show_workflow(call: ApiCall) -> library_given.WorkflowView:
         graph=graph_of(definition, program.toolbox.effects()),
         findings=tuple(loaded.findings),
         runs=tuple([(await program.run_reader.line(row))[0] for row in rows[:RUNS_SHOWN]]),
+        **_ended([row.status for row in rows]),
         command=f"{program_in(call.named_folder)} run start {definition.id}",
     )
 

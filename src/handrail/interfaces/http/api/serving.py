@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import platform
 from collections import Counter
 from importlib.metadata import version
 from typing import Final
 
+from handrail.assembly.secrets import secrets_of
 from handrail.domain.journal.projection import RunRow
 from handrail.domain.policy.actor import AGENT_PREFIX, kind_of, name_of
 from handrail.domain.project import opening
@@ -110,6 +112,17 @@ async def list_settings(call: ApiCall) -> given.SettingList:
         ]
     hint = f"look at what is off, then run `{TRUST}`" if trust.is_off else ""
     return given.SettingList(settings=tuple(rows), trust=trust.state.value, hint=hint)
+
+
+async def list_secrets(call: ApiCall) -> given.SecretList:
+    """The secrets that are stored, by name."""
+    cards = await asyncio.to_thread(secrets_of(call.program.writer.reader.settings).cards)
+    return given.SecretList(
+        secrets=tuple(
+            given.SecretView(name=one.name, stored_in=one.kept, set=shown(one.set), given_to=tuple(one.given_to))
+            for one in cards
+        )
+    )
 
 
 async def list_projects(call: ApiCall) -> given.ProjectList:

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from starlette.routing import compile_path
+
 from handrail.interfaces.http.contract.library_routes import APPROVALS, LIBRARY, PLANS, TOOLS
 from handrail.interfaces.http.contract.route import Route
 from handrail.interfaces.http.contract.run_routes import HOME, RUNS
@@ -15,10 +17,14 @@ ROUTES: Final[tuple[Route, ...]] = (*HOME, *RUNS, *APPROVALS, *PLANS, *LIBRARY, 
 
 PAGES_ONLY: Final = (
     "/settings",
-    "/settings/workers",
-    "/settings/secrets",
     "/settings/look",
     "/settings/keyboard",
     "/library/{workflow:path}/start",
 )
-"""Pages of the console that have no answer of their own."""
+"""Pages of the console that have no answer of their own: lists of other pages, and what only the browser keeps."""
+
+
+def is_page(path: str) -> bool:
+    """Whether the console has a page at this path."""
+    pages = (*(route.page for route in ROUTES if route.page), *PAGES_ONLY)
+    return any(compile_path(page)[0].fullmatch(path) for page in pages)

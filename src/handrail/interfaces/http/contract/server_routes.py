@@ -157,6 +157,7 @@ SERVER: Final = (
         name="list_nodes",
         summary="The nodes that execute runs on this store, and what waits for one",
         gives=NodesView,
+        page="/settings/workers",
         tag="server",
     ),
     Route(
@@ -175,6 +176,15 @@ SERVER: Final = (
         summary="Let a node take runs again",
         gives=NodeView,
         acts=(Act.PAUSE_NODE,),
+        tag="server",
+    ),
+    Route(
+        method=GET,
+        path="/secrets",
+        name="list_secrets",
+        summary="The secrets that are stored, by name: who may get each; never a value",
+        gives=server_given.SecretList,
+        page="/settings/secrets",
         tag="server",
     ),
     Route(

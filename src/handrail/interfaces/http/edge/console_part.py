@@ -15,10 +15,10 @@ import msgspec
 from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import BaseRoute
+from starlette.routing import BaseRoute, Match
 from starlette.routing import Route as Starred
 
-from handrail.domain.errors import Forbidden, HandrailError, NotFound
+from handrail.domain.errors import Forbidden, HandrailError, Invalid, NotFound
 from handrail.interfaces.http.contract.given import server as given
 from handrail.interfaces.http.contract.problem import problem_of
 from handrail.interfaces.http.contract.route import API, MediaType, Route
@@ -34,6 +34,7 @@ from handrail.interfaces.web.responses import REVALIDATED
 
 HOME_TWIN: Final = "/index.json"
 HTML: Final = "text/html"
+METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 TICKET_LENGTH_MAX: Final = 200
 TICKET_BODY_BYTES: Final = 20_000
 PAGE: Final = re.compile(r"/(?!/)[A-Za-z0-9/_@.!~-]{0,300}")
@@ -61,7 +62,7 @@ class ConsolePart:
             *(Starred(route.page, partial(self._page, route)) for route in pages),
             *(Starred(page, partial(self._page, None)) for page in PAGES_ONLY),
             # Last, because it matches everything.
-            Starred("/{rest:path}", self._nothing),
+            Starred("/{rest:path}", self._nothing, methods=METHODS),
         ]
 
     @property
@@ -161,6 +162,11 @@ class ConsolePart:
 
     async def _nothing(self, request: Request) -> Response:
         """A page for people who followed a wrong link; an error for programs."""
+        if allowed := _allowed(request):
+            wrong = Invalid(f"{request.method} is not possible here", hint=f"use {allowed}")
+            response = problem_response(problem_of(wrong, status=405, instance=request.url.path))
+            response.headers["allow"] = allowed
+            return response
         if HTML in request.headers.get("accept", ""):
             return self._html(self._files.index, status=404)
         missing = NotFound("there is nothing at this path", hint=f"the API is at {API}/openapi.json, MCP at /mcp")
@@ -169,6 +175,12 @@ class ConsolePart:
     def _html(self, file: StaticFile, *, status: int = 200) -> Response:
         headers = {"content-security-policy": self._files.policy}
         return Response(file.content, status, headers, file.media_type)
+
+
+def _allowed(request: Request) -> str:
+    """The methods of what is at this path, if it is there at all: this one is none of them."""
+    found = [route for route in request.app.routes if route.matches(request.scope)[0] is Match.PARTIAL]
+    return ", ".join(sorted({method for route in found for method in route.methods or ()}))
 
 
 def _twin(route: Route) -> str:

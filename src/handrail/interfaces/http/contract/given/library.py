@@ -86,8 +86,9 @@ class WorkflowSummary(Shown, frozen=True):
     source: str = ""
     shadows: tuple[str, ...] = ()
     runs: int = 0
+    ended: int = 0
     completed: int = 0
-    """How many runs of it there were so far, and how many were completed."""
+    """How many runs of it there were so far, how many of them have ended, and how many of those are completed."""
 
 
 class BrokenFile(Shown, frozen=True):
@@ -129,5 +130,8 @@ class WorkflowView(Shown, frozen=True):
     """What stands in the way of running it here."""
     runs: tuple[RunLine, ...] = ()
     """The latest runs of it."""
+    ended: int = 0
+    completed: int = 0
+    """Of all its runs: how many have ended, and how many of those are completed."""
     command: str = ""
     """How to start it on the command line."""

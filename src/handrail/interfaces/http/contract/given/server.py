@@ -75,6 +75,23 @@ class SettingList(Shown, frozen=True):
     hint: str = ""
 
 
+class SecretView(Shown, frozen=True):
+    """A secret: its name, never its value."""
+
+    name: str
+    stored_in: str
+    """file or keyring."""
+    set: str
+    given_to: tuple[str, ...] = ()
+    """The tools that plans may pass it to."""
+
+
+class SecretList(Shown, frozen=True):
+    """The secrets of this home."""
+
+    secrets: tuple[SecretView, ...] = ()
+
+
 class ProjectEntry(Shown, frozen=True):
     """A project of this home."""
 
