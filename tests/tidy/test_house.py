@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
+from collections import Counter
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from tidy.yardstick import (
     ROOT,
     SOURCE,
     Figure,
+    Module,
     figures,
     large_classes,
     read_modules,
@@ -35,6 +38,19 @@ ROOT_FILES = {
     "requirements.lock",
 }
 ROOT_FOLDERS = {".ci", "bench", "docs", "examples", "src", "tests", "ui"}
+ORDINARY_WORDS = """
+about absent account alarm allowed ancestry approve beginning block bounds branch break builder call called
+category change comparison compiler composed composition conflict constants copies detail difference each
+executor expected failure fields forbidden form found frame gap given grant guided hand heard hit how
+invalid job kind lasting later legal limited local located loop memory missing model now outage outcome
+overdue owners pace page parsed part passphrase performer placed position postponements prompt proven query
+question ran range reads reason reference refused rehearsed relevant remedy repeat resting retry right
+script sealer secret setting shown signer size sizes skippable spot states stricter tag tally term timers
+times token trail tried try unavailable uses verifier version waiting walked way weight why with within
+witnessed word
+"""
+ORDINARY = frozenset(ORDINARY_WORDS.split())
+"""Nouns of the code that mean what they mean everywhere; every other one needs a line in the glossary."""
 DECISION_LINES_MAX = 40
 ARCHITECTURE_LINES_MAX = 150
 
@@ -137,6 +153,38 @@ def test_every_file_that_the_glossary_names_exists() -> None:
     named = set(re.findall(r"`((?:domain|engine|storage|library|tools|rules|interfaces)/[\w./]*|\w+\.py)`", text))
     assert len(named) > 30, "the glossary names files"
     assert not [name for name in named if not (SOURCE / name).exists() and not list(SOURCE.rglob(name))]
+
+
+def glossary_words() -> list[str]:
+    """The words that the glossary explains, as it writes them."""
+    text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    found = re.findall(r"\*\*([^*]+)\*\*((?: \([^)`]*\))?)(?=:|,| and )", text)
+    return [word.lower() + which for words, which in found for word in words.split(" / ")]
+
+
+def test_the_glossary_explains_each_word_once() -> None:
+    words = glossary_words()
+    assert len(words) > 120
+    assert not [word for word, count in Counter(words).items() if count > 1]
+
+
+def unexplained(words: Collection[str], modules: Iterable[Module]) -> set[str]:
+    """Nouns of the domain and the engine that are neither in the glossary nor ordinary words: classes of one word."""
+    explained = {part for word in words for part in (word.partition(" (")[0], word.partition(" (")[0].split()[-1])}
+    nouns = {name.lower() for module in modules for name in module.classes if re.fullmatch("[A-Z][a-z]+", name)}
+    return {
+        noun for noun in nouns if not {noun, noun.removesuffix("s"), noun.removesuffix("es")} & explained
+    } - ORDINARY
+
+
+def test_every_noun_of_domain_and_engine_is_in_the_glossary() -> None:
+    inner = [module for module in read_modules() if module.name.split(".")[1:2] in (["domain"], ["engine"])]
+    assert not unexplained(glossary_words(), inner)
+
+
+def test_a_noun_that_the_glossary_lacks_is_found(tmp_path: Path) -> None:
+    (tmp_path / "one.py").write_text("class Stretch: ...\nclass Leases: ...\nclass Kind: ...\n", encoding="utf-8")
+    assert unexplained(["lease"], read_modules(tmp_path)) == {"stretch"}
 
 
 def test_every_room_is_in_the_architecture() -> None:

@@ -305,7 +305,7 @@ def parsed(address: str) -> tuple[str, str]:
     namespace = parts.path.strip("/") or "default"
     if parts.scheme != SCHEME or not parts.hostname or not port or "/" in namespace or parts.username is not None:
         raise Invalid(
-            f"HANDRAIL_HOST is {address!r}: it is no address of a Temporal server",
+            f"HANDRAIL_HOST is {address!r}: it is not the address of a Temporal server",
             hint="write temporal://host:7233/namespace; keys are where Temporal's own tools look for them",
         )
     return f"{parts.hostname}:{port}", namespace

@@ -1,6 +1,6 @@
 """The words for each event of a run, in one line: for logs, and for the latest event of a run.
 
-Pure. What people and agents decided is told in whole sentences in story.py; the words for a way of undoing and for who
+Pure. What people and agents decided is in whole sentences in story.py; the words for a way of undoing and for who
 acted are the same."""
 
 from __future__ import annotations

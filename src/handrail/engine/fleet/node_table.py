@@ -34,7 +34,7 @@ class NodeTable(Protocol):
 
 
 async def pause_node(table: NodeTable, asked: str, *, actor: str, is_paused: bool) -> FleetNode:
-    """Let a node take no more runs, or take them again; the node as it is then. What it works on goes on."""
+    """Let a node take no more runs, or take them again; the node as it is then. Runs in progress continue."""
     require_allowed(may(actor, Act.PAUSE_NODE))
     node = required(await table.all(), asked)
     if not await table.pause(node.card.id, actor if is_paused else ""):

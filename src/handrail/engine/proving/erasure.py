@@ -95,7 +95,7 @@ def _require_unneeded(records: list[Record], n: int, change: Change, *, is_force
     record = next(one for one in records if one.n == n)
     if used := used_later(entry_of(record).event):
         raise Conflict(
-            f"{record.stream} is {change.run.status}: without the {' and '.join(used)} of event {n}, later steps, its "
+            f"{record.stream} has not ended: without the {' and '.join(used)} of event {n}, later steps, its "
             "undo or a person who is asked may lack what they need",
             hint=f"end the run first (`handrail run cancel {record.stream}`), or add --force",
         )

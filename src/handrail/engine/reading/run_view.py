@@ -210,7 +210,7 @@ class RunSummary(Shown, frozen=True):
 
 
 def failure_kind(category: str, tool: str) -> str:
-    """The kind of a failure, in brackets for readers; what an agent reports is no error of a tool."""
+    """The kind of a failure, in brackets for readers; what an agent reports is not an error of a tool."""
     return f" ({category})" if tool or category != Category.TOOL_ERROR else ""
 
 

@@ -96,5 +96,5 @@ class Host(Protocol):
         ...
 
     async def close(self) -> None:
-        """Take nothing more, wait until the stretches that are under way here have ended, and let go."""
+        """Take nothing more, wait until the stretches that are under way here have ended, and release what is held."""
         ...

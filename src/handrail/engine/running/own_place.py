@@ -58,7 +58,7 @@ class OwnPlace:
 
     def may_leave(self, conductor: Conductor, needs: str) -> bool:
         """Whether a run is better off elsewhere: one that waits for a time as well needs some node for that."""
-        # Without any node, its timer would go off unheard.
+        # Without any node, nothing would happen when its timer goes off.
         others = () if self.node is None else self.node.others
         return not conductor.waits_for_time or any(one.is_taking and one.can(self.project, needs) for one in others)
 

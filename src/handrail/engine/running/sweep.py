@@ -41,7 +41,7 @@ class Sweep:
     _runs: dict[str, Overdue] = field(default_factory=dict)
 
     def overdue(self, free: Sequence[LeaseHolder], *, now_s: float) -> list[tuple[LeaseHolder, int]]:
-        """Of all runs that need a node now, those to ask the host for, each with the how manieth time it is."""
+        """Of all runs that need a node now, those to ask the host for, each with how many times it was asked for."""
         known, self._runs = self._runs, {}
         asked: list[tuple[LeaseHolder, int]] = []
         for one in free:

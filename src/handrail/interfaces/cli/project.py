@@ -108,7 +108,7 @@ async def join(ctx: click.Context, project_id: str, as_json: bool) -> None:
 
     def print_text() -> None:
         say(f"{joined.id} is served in {plain(joined.folder)}, too")
-        advise("to take its runs: `handrail worker`; if its files are to count here: `handrail trust`")
+        advise("to execute its runs: `handrail worker`; to use its own settings here: `handrail trust`")
 
     answer(joined, as_json=as_json, as_text=print_text)
 

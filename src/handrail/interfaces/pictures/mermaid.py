@@ -53,7 +53,7 @@ MARKS: Final[Mapping[Sign, str]] = {
     Sign.CYCLE: "↺ ",
 }
 
-# All other characters become entities. An underscore stays between letters, where it is no markup.
+# All other characters become entities. An underscore stays between letters, where it is not markup.
 UNSAFE: Final = re.compile(r"[^\w ,.:/'?!=()@~…·◇↶⚠↺-]|:(?! )|(?<![^\W_])_|_(?![^\W_])")
 LIST_LIKE: Final = re.compile(r"^(\d+|)([.)-])")
 

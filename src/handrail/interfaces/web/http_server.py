@@ -82,7 +82,7 @@ def _listening(address: ListenAddress, options: ServeOptions) -> socket.socket:
     except Unavailable:
         if not options.takes_any:
             raise
-        log.warning("port %d is in use: another one is taken", address.port)
+        log.warning("port %d is in use: using another one", address.port)
         return listen_on(replace(address, port=0))
 
 

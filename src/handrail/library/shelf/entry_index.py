@@ -22,7 +22,7 @@ CACHE_BYTES_MAX: Final = 20_000_000
 
 
 class _IndexedFile(Struct, frozen=True, omit_defaults=True):
-    """A file that was read: its entry, or a problem; neither if it is no workflow."""
+    """A file that was read: its entry, or a problem; neither if it is not a workflow."""
 
     changed: int
     size: int

@@ -47,7 +47,7 @@ def _findings(branch: str, parameters: Mapping[str, Any], start: Baseline | None
     if fits is not None and not (branch and fits(branch)):
         yield found_at(CARD.name, "HEAD", f"{here}, which does not match `{parameters['pattern']}`", SWITCH)
     if "none_of" in parameters and (not branch or branch in parameters["none_of"]):
-        yield found_at(CARD.name, "HEAD", f"{here}, which must not be", SWITCH)
+        yield found_at(CARD.name, "HEAD", f"{here}, which is not allowed", SWITCH)
     if "changed" in parameters:
         yield from _compared(branch, here, start, must_differ=parameters["changed"])
 

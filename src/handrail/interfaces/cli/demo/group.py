@@ -71,7 +71,7 @@ async def command(ctx: click.Context, shows: bool, says_yes: bool) -> None:
             undone = await _tour(file, settings, registry, says_yes=says_yes)
             await _attack(settings)
             if shows:
-                _title("8. All of it in the console; the attack is taken out again")
+                _title("8. All of it in the console; the attack is undone first")
                 # Imported late: the server takes three times as long to import as all of the tour.
                 await import_module(CONSOLE).show_console(settings, undone)
     _title("The demo's folder is deleted. Next:")

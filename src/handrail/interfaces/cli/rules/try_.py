@@ -121,7 +121,7 @@ def _data(
 
 def _print(card: RuleCard, commands: Sequence[PlannedCommand], result: RuleResult | None) -> None:
     if not commands:
-        say(f"{card.name} runs no command that is known beforehand; it reads the {card.reads.value}")
+        say(f"{card.name} runs no command that can be shown before it runs; it reads the {card.reads.value}")
     for one in commands:
         _print_command(one)
     if result is None:

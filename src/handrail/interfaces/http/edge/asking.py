@@ -78,7 +78,7 @@ def _require_known_values(given: Mapping[str, Any], kind: type[Struct]) -> None:
 
 
 def _values_of(kind: Any) -> tuple[str, ...]:
-    """The values that the items of a list can have; empty if they can be anything, or if it is no list."""
+    """The values that the items of a list can have; empty if they can be anything, or if it is not a list."""
     listed = msgspec.inspect.type_info(kind)
     if isinstance(listed, msgspec.inspect.VarTupleType) and isinstance(listed.item_type, msgspec.inspect.EnumType):
         return tuple(str(one.value) for one in listed.item_type.cls)
