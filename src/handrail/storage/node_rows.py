@@ -14,7 +14,9 @@ def card_bytes(card: NodeCard) -> bytes:
     """A card to keep."""
     body = msgspec.json.encode(card)
     if len(body) > CARD_BYTES_MAX:
-        raise Limited(f"the node {card.id} has a description of more than {CARD_BYTES_MAX} bytes", hint="give fewer labels")
+        raise Limited(
+            f"the node {card.id} has a description of more than {CARD_BYTES_MAX} bytes", hint="give fewer labels"
+        )
     return body
 
 
