@@ -20,6 +20,7 @@ from tidy.yardstick import (
     figures,
     large_classes,
     read_modules,
+    says_why,
     status_sets_elsewhere,
 )
 
@@ -87,6 +88,23 @@ def test_a_class_with_too_many_methods_is_counted(tmp_path: Path) -> None:
     assert large_classes(read_modules(tmp_path)) == {}
     (tmp_path / "two.py").write_text(f"class Two:\n{methods}    async def more(self): ...\n", encoding="utf-8")
     assert large_classes(read_modules(tmp_path)) == {"Two": METHODS_MAX + 1}
+
+
+@pytest.mark.parametrize(
+    ("comment", "counts"),
+    [
+        ("# Sorted, so that a replay does the same.", True),
+        ("# --- writing ---------", False),
+        ("#", False),
+        ("# noqa: S603", False),
+        ("# type: ignore[arg-type]", False),
+        ("# pragma: no cover", False),
+        ("# ruff: noqa: S608", False),
+        ("# noqa: S603 (the command is the user's own)", True),
+    ],
+)
+def test_only_comments_for_readers_count(comment: str, *, counts: bool) -> None:
+    assert says_why(comment) is counts
 
 
 def tool_names() -> set[str]:

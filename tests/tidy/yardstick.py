@@ -8,6 +8,7 @@ import ast
 import io
 import itertools
 import math
+import re
 import subprocess
 import sys
 import tokenize
@@ -28,6 +29,9 @@ subprocess tempfile threading time
 """
 IMPURE = frozenset(IMPURE_NAMES.split())
 STATUSES = frozenset({"RunStatus", "StepStatus"})
+RULER = re.compile(r"#\s*(-{3,}|={3,}|$)")
+MARK = re.compile(r"#!|#:?\s*(noqa|type:|pragma|ruff:|fmt:|mypy:|isort:)[^(]*$")
+"""A mark for a tool that gives its reason in brackets is a comment, too."""
 BRANCHES = (
     ast.If | ast.For | ast.AsyncFor | ast.While | ast.ExceptHandler | ast.IfExp | ast.comprehension | ast.match_case
 )
@@ -95,14 +99,22 @@ def read_module(file: Path, folder: Path) -> Module:
         code_lines=source.count("\n") - len(quiet),
         silenced=sum(source.count(mark) for mark in SILENCERS),
         broad_excepts=sum(is_broad(node) for node in nodes),
-        comments=sum(
-            token.type == tokenize.COMMENT for token in tokenize.generate_tokens(io.StringIO(source).readline)
-        ),
+        comments=sum(map(says_why, comments_of(source))),
         classes={node.name: methods_of(node) for node in nodes if isinstance(node, ast.ClassDef)},
         imports=frozenset(target for node in nodes for target in targets(node)),
         status_sets=sum(is_status_set(node) for node in nodes),
         functions=[function_of(node, quiet, file.stem) for node in nodes if isinstance(node, FunctionNode)],
     )
+
+
+def comments_of(source: str) -> list[str]:
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    return [token.string for token in tokens if token.type == tokenize.COMMENT]
+
+
+def says_why(comment: str) -> bool:
+    """Whether a comment is a sentence for a reader: not a ruler between parts of a file, not a mark for a tool."""
+    return not RULER.match(comment) and not MARK.match(comment)
 
 
 def quiet_lines(source: str, tree: ast.Module) -> set[int]:
