@@ -248,6 +248,15 @@ COMPILES: Final = RuleCard(
     example={"path": "server", "language": "go"},
 )
 
+EXPECTATIONS: Final = {
+    "expectations": {
+        "enum": ["kept", "may change"],
+        "description": (
+            "kept: a test that asserts something else than at the start, and would fail as it was, is a finding. "
+            "may change (the default): that is a remark, unless it demands less."
+        ),
+    }
+}
 TESTS_PASS: Final = RuleCard(
     name="tests_pass",
     version="1.1.0",
@@ -256,8 +265,9 @@ TESTS_PASS: Final = RuleCard(
         **TOOLCHAIN,
         "kept": {
             "type": "boolean",
-            "description": "false: tests may be deleted, skipped or left out in this step.",
+            "description": "false: tests may be deleted, skipped, left out or made milder in this step.",
         },
+        **EXPECTATIONS,
     },
     reads=Reads.PROJECT,
     timeout="10m",
@@ -267,9 +277,14 @@ TESTS_PASS: Final = RuleCard(
 TESTS_KEPT: Final = RuleCard(
     name="tests_kept",
     summary=(
-        "No test that ran when the step was given out was deleted, left out, skipped, expected to fail or emptied."
+        "No test that ran when the step was given out was deleted, left out, skipped, expected to fail, emptied or "
+        "made milder, and no change of tests or settings hides a failure."
     ),
-    parameters={**TOOLCHAIN, "since": {**SINCE["since"], "description": "`step` (the default), `run` or a commit."}},
+    parameters={
+        **TOOLCHAIN,
+        "since": {**SINCE["since"], "description": "`step` (the default), `run` or a commit."},
+        **EXPECTATIONS,
+    },
     reads=Reads.PROJECT,
     timeout="20m",
     example={"since": "run"},

@@ -41,7 +41,8 @@ async def _applied(card: RuleCard, parameters: Mapping[str, Any], setting: Setti
     if outcome.findings or not compares:
         return outcome
     lost = [*_nameless(card, runs), *await runs.lost(site, plan)]
-    return with_findings(outcome, [replace(one, rule=TESTS_KEPT.name) for one in lost])
+    found, seen = ([replace(one, rule=TESTS_KEPT.name) for one in every] for every in (lost, runs.remarks))
+    return with_findings(outcome, found, seen)
 
 
 def _nameless(card: RuleCard, runs: TestSuite) -> Sequence[Finding]:

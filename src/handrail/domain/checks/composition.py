@@ -39,7 +39,8 @@ def _all_of(parts: Sequence[CheckPart], _where: str) -> CheckOutcome:
 
 def _any_of(parts: Sequence[CheckPart], where: str) -> CheckOutcome:
     if passing := _passing(parts):
-        return CheckOutcome(looks_at=_looks_at(passing))
+        remarks = tuple(one for _, outcome, _ in passing for one in outcome.remarks)
+        return CheckOutcome(looks_at=_looks_at(passing), remarks=remarks)
     if not parts:
         return CheckOutcome(was_run=False)  # no condition was true: nothing was looked at, so nothing is proved
     judging = [part for part in parts if not part.outcome.is_note]
@@ -81,7 +82,8 @@ def _none_of(parts: Sequence[CheckPart], where: str) -> CheckOutcome:
 def _unless_open(parts: Sequence[CheckPart]) -> CheckOutcome:
     """A pass, unless a part was not run: then the outcome is unknown, and the notes on those parts say so."""
     notes = tuple(found for _, outcome, _ in parts if outcome.is_not_run for found in outcome.findings)
-    return CheckOutcome(findings=notes, was_run=bool(parts) and not notes, looks_at=_looks_at(parts))
+    remarks = tuple(one for _, outcome, _ in parts for one in outcome.remarks)
+    return CheckOutcome(findings=notes, was_run=bool(parts) and not notes, looks_at=_looks_at(parts), remarks=remarks)
 
 
 def _passing(parts: Sequence[CheckPart]) -> list[CheckPart]:

@@ -60,7 +60,7 @@ class Judgement(Struct, frozen=True):
     evidence: tuple[Evidence, ...] = ()
     bar: Severity = Severity.MAJOR
     notes: tuple[Finding, ...] = ()
-    """The findings that only say that a check was not run: they never block, whatever the bar."""
+    """The findings that only say that a check was not run, or what a person should see: they never block."""
     looks_at: LooksAt = LooksAt.WORDS
     """What the rules that passed looked at; the world if one of them did."""
 
@@ -235,6 +235,8 @@ def judgement_of(
 ) -> Judgement:
     """The judgement that follows from the schema's findings and the outcomes of the checks."""
     findings = [*shape, *(found for check, outcome in outcomes for found in _weighed(check, outcome))]
+    remarks = [replace(one, severity=Severity.MINOR) for _, outcome in outcomes for one in outcome.remarks]
+    findings += remarks
     if len(findings) > FINDINGS_MAX:  # the worst stay: cutting off one that blocks would accept the output
         findings.sort(key=lambda found: WORST_FIRST.index(found.severity))
     passing = [outcome for _, outcome in outcomes if outcome.passed]
@@ -247,7 +249,7 @@ def judgement_of(
             if outcome.evidence is not None
         ),
         bar=work.bar,
-        notes=tuple(found for _, outcome in outcomes if outcome.is_not_run for found in outcome.findings),
+        notes=(*(found for _, outcome in outcomes if outcome.is_not_run for found in outcome.findings), *remarks),
         looks_at=LooksAt.WORLD if any(one.looks_at is LooksAt.WORLD for one in passing) else LooksAt.WORDS,
     )
 

@@ -153,6 +153,8 @@ class CheckOutcome(Struct, frozen=True, kw_only=True):
     """Whether there was nothing to judge, such as a project without a linter: it was not run, and blocks nothing."""
     looks_at: LooksAt = LooksAt.WORDS
     """What the rule looked at, or those of its parts that decided."""
+    remarks: tuple[Finding, ...] = ()
+    """What a person should see although it refuses nothing: minor, whatever the severity of the check."""
 
     @property
     def passed(self) -> bool:

@@ -235,7 +235,8 @@ def _bounded(card: RuleCard, outcome: CheckOutcome, *, took: int) -> CheckOutcom
     evidence = outcome.evidence or _bare(card, outcome)
     excerpt = evidence.excerpt[:EXCERPT_MAX]
     complete = replace(evidence, rule=card.name, version=card.version, took=evidence.took or took, excerpt=excerpt)
-    return CheckOutcome(findings=shown, evidence=replace(complete, passed=not outcome.findings))
+    complete = replace(complete, passed=not outcome.findings)
+    return CheckOutcome(findings=shown, evidence=complete, remarks=tuple(map(_short, outcome.remarks[:FINDINGS_MAX])))
 
 
 def _bare(card: RuleCard, outcome: CheckOutcome) -> Evidence:

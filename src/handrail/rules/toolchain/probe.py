@@ -22,6 +22,7 @@ OUTCOMES = {"passed": "passed", "failed": "failed", "error": "errors", "skipped"
 SEAL = token_hex(16)
 """What the lines of our probes carry: it can not be guessed."""
 NAME_MAX = 500
+IMPORTED_MAX = 1_000
 SPAN_MAX = 100_000
 """How many lines one span may have."""
 
@@ -34,7 +35,12 @@ def probe(name: str) -> str:
 
 def assignment(name: str, value: Any) -> str:
     """A line that assigns a value to a name, for languages that write lists, strings and numbers as JSON does."""
-    return f"{name} = {msgspec.json.encode(value).decode()};\n"
+    return f"{name} = {json_text(value)};\n"
+
+
+def json_text(value: Any) -> str:
+    """A value as it is written in these languages."""
+    return msgspec.json.encode(value).decode()
 
 
 def flaws(ran: Ran) -> Result:
@@ -54,16 +60,19 @@ def results(ran: Ran, *, seal: str = "") -> Result:
     """The result of a probe that runs tests. Lines without its seal are not its own: a test may print anything."""
     counts = {"tests": 0, "passed": 0, "failed": 0, "errors": 0, "skipped": 0, "xfailed": 0, "deselected": 0}
     problems: list[Problem] = []
-    is_whole = False
+    ends = 0
+    late = False
     covered: dict[str, tuple[int, int]] = {}
     tests: dict[str, str] = {}
     raised: dict[str, str] = {}
     lines: dict[str, Mapping[int, bool]] = {}
+    imported: dict[str, str] = {}
     is_narrowed = False
     for fact in json_lines(ran.stdout):
         if seal and fact.get("seal") != seal:
             continue
-        is_whole = is_whole or "done" in fact
+        ends += "done" in fact
+        late = late or bool(ends and "outcome" in fact)
         name = str(fact.get("test") or "")[:NAME_MAX]
         counts["deselected"] += whole(fact.get("deselected"))
         outcome = OUTCOMES.get(str(fact.get("outcome")))
@@ -78,6 +87,7 @@ def results(ran: Ran, *, seal: str = "") -> Result:
             problems.append(_problem(fact, f"{fact.get('test')} fails: {_first(fact.get('message'))}"))
         covered.update(_covered(fact.get("covered")))
         is_narrowed = is_narrowed or fact.get("narrowed") is True
+        imported.update(_named(fact.get("imported")))
         if fact.get("measured"):
             missed = dict.fromkeys(_numbers(fact.get("missed")), False)
             lines[str(fact["measured"])] = {**missed, **dict.fromkeys(_numbers(fact.get("run")), True)}
@@ -85,10 +95,11 @@ def results(ran: Ran, *, seal: str = "") -> Result:
     return Result(
         counts=counts,
         problems=tuple(problems),
-        is_whole=is_whole,
+        is_whole=ends == 1 and not late,  # our probe ends once, and says nothing about tests after that
         covered=covered,
         lines=lines,
         is_narrowed=is_narrowed,
+        imported=imported,
         tests=tests,
         raised=raised,
     )
@@ -114,6 +125,11 @@ def _numbers(spans: Any) -> Iterator[int]:
     pairs = [pair for pair in spans if isinstance(pair, list) and len(pair) == 2] if isinstance(spans, list) else []
     for first, last in pairs:
         yield from range(whole(first), min(whole(last), whole(first) + SPAN_MAX) + 1)
+
+
+def _named(found: Any) -> dict[str, str]:
+    pairs = list(found.items())[:IMPORTED_MAX] if isinstance(found, dict) else []
+    return {str(name)[:NAME_MAX]: str(file)[:NAME_MAX] for name, file in pairs}
 
 
 def _covered(found: Any) -> dict[str, tuple[int, int]]:

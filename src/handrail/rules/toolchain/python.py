@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from secrets import token_hex
 from typing import Final
 
 from msgspec.structs import replace
@@ -16,10 +17,11 @@ from handrail.rules.toolchain.installed.own_copies import own_copies
 from handrail.rules.toolchain.installed.python_environment import Python, user_base
 from handrail.rules.toolchain.installed.pythons import pythons
 from handrail.rules.toolchain.linters.of_python import python_lint
-from handrail.rules.toolchain.probe import SEAL, assignment, flaws, probe, results
+from handrail.rules.toolchain.probe import SEAL, assignment, flaws, json_text, probe, results
 from handrail.rules.toolchain.program import FoundProgram
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import (
+    GOOD,
     Canary,
     CannotRun,
     Language,
@@ -38,19 +40,28 @@ LOOKED_INTO_MAX: Final = 50
 NO_PYTHON: Final = CannotRun(message="there is no Python here", fix="install Python, or make a .venv in the project")
 
 OWN_MAX: Final = 20
-CANARY: Final = """import unittest
+TOKEN: Final = f"c{token_hex(6)}"
+"""In the names of tests whose outcome is known: a test can not know it beforehand."""
+CANARY: Final = f"""import unittest
 
 
-def test_handrail_canary():
+def test_{TOKEN}():
     assert [1] == [2]
 
 
-class HandrailCanary(unittest.TestCase):
-    def test_handrail_canary(self):
+def test_{TOKEN}_{GOOD}():
+    assert [1] == [1]
+
+
+class {TOKEN.title()}(unittest.TestCase):
+    def test_{TOKEN}(self):
         self.assertEqual(1, 2)
 
-    def test_handrail_canary_too(self):
+    def test_{TOKEN}_too(self):
         self.assertTrue(False)
+
+    def test_{TOKEN}_{GOOD}(self):
+        self.assertEqual(1, 1)
 """
 
 _imported = re.compile(r"^(?:import|from)[ ]+([A-Za-z_][\w.]{0,100})", re.MULTILINE)
@@ -135,20 +146,22 @@ def _by_unittest(site: Site, asked: TaskOptions, python: Python, *, cover: bool)
 
 
 def _script(name: str, *, cover: bool) -> str:
-    return assignment("COVER", int(cover)) + assignment("SEAL", SEAL) + probe(name)
+    """A probe in a namespace of its own: in `__main__`, any test could take what seals its results by its name."""
+    names = {"__name__": "handrail_probe", "COVER": int(cover), "SEAL": SEAL}
+    return f"exec(compile({json_text(probe(name))}, '<handrail>', 'exec'), {json_text(names)})\n"
 
 
 def _canary(site: Site, words: tuple[str, ...], *more: str) -> Canary | None:
-    """A test that must fail, beside the project's own, and the command that runs it."""
+    """Tests whose outcome is known, beside the project's own, and the command that runs them."""
     names = [name for name in site.sources(".py") if _test_file.search(name)][:LOOKED_INTO_MAX]
     beside = next((name for name in names if "def test" in site.text(name)), "")
     folder, _, file = beside.rpartition("/")
-    name = "test_handrail_canary.py" if file.startswith("test") else "handrail_canary_test.py"
+    name = f"test_{TOKEN}.py" if file.startswith("test") else f"{TOKEN}_test.py"
     # What the tests import may replace their assertions.
     modules = dict.fromkeys(found[1] for found in _imported.finditer(site.text(beside)))
     lines = "".join(f"try:\n    import {module}\nexcept Exception:\n    pass\n" for module in list(modules)[:OWN_MAX])
     path = f"{folder}/{name}".lstrip("/")
-    return Canary(path=path, text=lines + CANARY, argv=(*words, f"./{path}", *more)) if beside else None
+    return Canary(token=TOKEN, path=path, text=lines + CANARY, argv=(*words, f"./{path}", *more)) if beside else None
 
 
 def _start(site: Site) -> tuple[str, ...]:

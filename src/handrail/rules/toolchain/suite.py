@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,16 +16,27 @@ from handrail.rules.files.baseline import STEP, is_compared, since_of, state_of
 from handrail.rules.files.git_process import GitUnavailable
 from handrail.rules.files.project import PathRefused, project_of
 from handrail.rules.function_rule import bounded, found_at, not_checked
-from handrail.rules.toolchain.comparing.emptied_tests import emptied, gone, renames
+from handrail.rules.toolchain.comparing.emptied_tests import doubled, emptied, gone, renames
+from handrail.rules.toolchain.comparing.hidden_failures import (
+    TestSide,
+    hidden,
+    is_of_tests,
+    less_demanding,
+    own_modules,
+    test_side,
+    weakened,
+)
 from handrail.rules.toolchain.comparing.lost_tests import losses, skipped_since
-from handrail.rules.toolchain.comparing.old_view import OldFiles, in_view, old_files
+from handrail.rules.toolchain.comparing.old_view import OldFiles, in_view, is_test_like, old_files, present_files
 from handrail.rules.toolchain.parameters import VERSIONS, depends_on, planned, planned_at
 from handrail.rules.toolchain.site import Site
-from handrail.rules.toolchain.task import CannotRun, Result, Task, TaskKind
+from handrail.rules.toolchain.task import Canary, CanaryVerdict, CannotRun, Result, Task, TaskKind, heard_of
 from handrail.rules.toolchain.toolchain_runner import NotStarted, ToolchainRunner, bounds_of, time_ms
 
 UNHEARD = "a test that must fail passes when it is put here: something in the project makes failures pass"
+UNSAID = "a test that must fail is not reported as failed when it is put here: something in the project hides it"
 RESTORE_SETTINGS = "restore conftest.py, setup files, reporters and settings of the runner"
+NOT_THAT = "let the tests import the product itself"
 ALLOW = "fix what is missing, or set `kept: false` for this step"
 
 
@@ -41,6 +51,9 @@ class TestSuite:
     def __post_init__(self) -> None:
         self.runner = ToolchainRunner(self.card, VERSIONS)
         self.results: list[Result] = []
+        self._imported_before: dict[str, str] = {}
+        self.remarks: list[Finding] = []
+        """What a person should see, and refuses nothing."""
 
     async def plan(self, parameters: Mapping[str, Any] | None = None) -> tuple[Site, Sequence[Task | CannotRun]]:
         """Where and how the tests are run; PathRefused if the check names something else."""
@@ -69,20 +82,68 @@ class TestSuite:
             since = since_of({"since": self.parameters.get("since", STEP)}, self.setting)
             old = await old_files(project, since)
         except GitUnavailable as error:
-            return [not_checked(self.card.name, f"the tests can't be compared: {error}", ALLOW, error.by)]
+            return [not_checked(self.card.name, f"the tests can't be compared: {error}", error.fix or ALLOW, error.by)]
         if not old.contents:
             return []
         findings = await self._compared(old, site, plan)
         lost = {one.where for one in findings}
-        return [*await asyncio.to_thread(lambda: list(emptied(self.card, old, project, lost))), *findings]
+        return [*await asyncio.to_thread(self._less, old, lost), *findings]
+
+    def _less(self, old: OldFiles, lost: Container[str]) -> list[Finding]:
+        """The tests of which their sources show that they check less. Reads files."""
+        project = project_of(self.setting)
+        return [*emptied(self.card, old, project, lost), *doubled(self.card, old, project)]
 
     async def _compared(self, old: OldFiles, site: Site, plan: Sequence[Task | CannotRun]) -> list[Finding]:
         try:
             before = await self._tests_before(old, site)
             lost = await self._lost_since(old, before) or await self._gone(old, before)
-            return [*lost, *await self._unheard(plan, site)]
+            lost += self._imported_elsewhere(site)
+            unheard = await self._unheard(plan, site, old)
+            return [*lost, *unheard] or await self._hidden(old, site, plan, before)
         except NotStarted as error:
             return [error.finding]
+
+    async def _hidden(
+        self, old: OldFiles, site: Site, plan: Sequence[Task | CannotRun], before: Mapping[str, str]
+    ) -> list[Finding]:
+        """The failures that changes of the tests hide: seen by taking these changes out, in a view."""
+        side, mine = await asyncio.to_thread(self._test_side, old, site)
+        found = list(weakened(self.card, side))
+        now = self._now()
+        if side.suspects and not found:
+            without = await self._tried(plan, site, old.only(side.hiding))
+            found += hidden(self.card, side, now, without, before)
+        if side.changed and not found:
+            as_it_was = await self._tried(plan, site, old.only(mine))
+            is_strict = self.parameters.get("expectations") == "kept"
+            against, remarks = less_demanding(self.card, side, now, as_it_was, is_strict=is_strict)
+            found += against
+            self.remarks += remarks
+        return found
+
+    def _test_side(self, old: OldFiles, site: Site) -> tuple[TestSide, frozenset[str]]:
+        """What has changed in tests and their settings, and in which files. Reads files."""
+        contents = present_files(old, project_of(self.setting))
+        mine = frozenset(path for path in old.contents if is_of_tests(path, old, contents))
+        return test_side(old, contents, own_modules(site.files)), mine
+
+    async def _tried(self, plan: Sequence[Task | CannotRun], site: Site, old: OldFiles) -> list[Result]:
+        tasks = [task for task in plan if isinstance(task, Task)]
+        return [await self.once(in_view(task, old, site, self.setting), site) for task in tasks]
+
+    def _now(self) -> dict[str, str]:
+        return {test: how for result in self.results for test, how in result.tests.items()}
+
+    def _imported_elsewhere(self, site: Site) -> list[Finding]:
+        """The modules of the product that the tests do not import from where they are any more."""
+        now = {name: file for result in self.results for name, file in result.imported.items()}
+        moved = ((name, was, now[name]) for name, was in self._imported_before.items() if now.get(name, was) != was)
+        return [
+            found_at(self.card.name, file, f"the tests import {name} from {file} now, and not from {was}", NOT_THAT)
+            for name, was, file in moved
+            if not is_test_like(was) and site.has(was)
+        ]
 
     async def _gone(self, old: OldFiles, before: Mapping[str, str]) -> list[Finding]:
         """The tests that are gone from the sources, if none of that time could be run: a copy may lack something."""
@@ -92,7 +153,7 @@ class TestSuite:
 
     async def _tests_before(self, old: OldFiles, site: Site) -> dict[str, str]:
         """The tests that the project's command of that time ran on the files of that time."""
-        now = {test: how for result in self.results for test, how in result.tests.items()}
+        now = self._now()
         then = await asyncio.to_thread(planned_at, TaskKind.TEST, self.parameters, site.then(old.contents))
         before: dict[str, str] = {}
         for task in then:
@@ -102,45 +163,56 @@ class TestSuite:
 
     async def _lost_since(self, old: OldFiles, before: Mapping[str, str]) -> list[Finding]:
         """Those of them that did not run now."""
-        now = {test: how for result in self.results for test, how in result.tests.items()}
+        now = self._now()
         renamed = await asyncio.to_thread(renames, old, project_of(self.setting))
         return list(losses(self.card, before, now, renamed))
 
     async def _before(self, task: Task, now: Mapping[str, str], old: OldFiles, site: Site) -> dict[str, str]:
         listing = in_view(replace(task, argv=(*task.argv, *task.lists)), old, site, self.setting)
-        before = dict((await self.once(listing, site)).tests)
+        listed = await self.once(listing, site)
+        self._imported_before |= listed.imported
+        before = dict(listed.tests)
         if task.lists and (doubtful := skipped_since(before, now)):
             # They were only listed: a test may have skipped itself before, too.
             ran = (await self.once(in_view(task, old, site, self.setting), site)).tests
             before |= {test: ran[test] for test in doubtful if test in ran}
         return before
 
-    async def _unheard(self, plan: Sequence[Task | CannotRun], site: Site) -> list[Finding]:
-        """The findings about canaries: tests that must fail, and that the project lets pass."""
+    async def _unheard(self, plan: Sequence[Task | CannotRun], site: Site, old: OldFiles) -> list[Finding]:
+        """The findings about canaries: tests whose outcome is known, and that the project lets end otherwise."""
         found: list[Finding] = []
         for task in plan:
-            canary = task.canary if isinstance(task, Task) else None
-            if not isinstance(task, Task) or canary is None:
-                continue
-            where = "/".join(filter(None, (site.cwd, task.folder, canary.path)))
-            alone = replace(task, argv=canary.argv)
-            running = in_view(alone, OldFiles({where: canary.text.encode()}), site, self.setting)
-            if "passed" in _of_canary((await self.once(running, site)).tests):
-                found.append(found_at(self.card.name, where, UNHEARD, RESTORE_SETTINGS))
+            if isinstance(task, Task) and task.canary is not None and (words := await self._unsaid(task, site, old)):
+                where = "/".join(filter(None, (site.cwd, task.folder)))
+                found.append(found_at(self.card.name, where or "checks", words, RESTORE_SETTINGS))
         return found
 
+    async def _unsaid(self, task: Task, site: Site, old: OldFiles) -> str:
+        """What is wrong with what the canary of one command says; empty if nothing is known to be wrong."""
+        canary = task.canary
+        if canary is None:
+            return ""
+        own = {"/".join(filter(None, (site.cwd, task.folder, canary.path))): canary.text.encode()}
+        alone = replace(task, argv=canary.argv)
+        heard = await self._heard(alone, canary, OldFiles(own), site)
+        if heard is CanaryVerdict.NOTHING and old.contents:
+            # It may not be possible to put a test here at all: then nothing was reported at the start, either.
+            then = await self._heard(alone, canary, old.with_files(own), site)
+            heard = CanaryVerdict.HIDDEN if then is CanaryVerdict.RIGHT else heard
+        return {CanaryVerdict.PASSED: UNHEARD, CanaryVerdict.HIDDEN: UNSAID}.get(heard, "")
 
-def _of_canary(tests: Mapping[str, str]) -> list[str]:
-    return [how for test, how in tests.items() if re.search("handrail.canary", test, re.IGNORECASE)]
+    async def _heard(self, task: Task, canary: Canary, files: OldFiles, site: Site) -> CanaryVerdict:
+        return heard_of(canary, (await self.once(in_view(task, files, site, self.setting), site)).tests)
 
 
-def with_findings(outcome: CheckOutcome, findings: Sequence[Finding]) -> CheckOutcome:
-    """The outcome with these findings in addition."""
+def with_findings(outcome: CheckOutcome, findings: Sequence[Finding], remarks: Sequence[Finding] = ()) -> CheckOutcome:
+    """The outcome with these findings in addition, and with remarks that refuse nothing."""
+    outcome = replace(outcome, remarks=(*outcome.remarks, *bounded(remarks)))
     if not findings:
         return outcome
     every = bounded([*outcome.findings, *findings])
     evidence = replace(outcome.evidence, passed=False) if outcome.evidence is not None else None
-    return CheckOutcome(findings=every, evidence=evidence)
+    return replace(outcome, findings=every, evidence=evidence)
 
 
 async def tests_depend_on(parameters: Mapping[str, Any], setting: Setting) -> str:

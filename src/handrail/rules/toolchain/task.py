@@ -17,6 +17,8 @@ from handrail.rules.toolchain.site import Site
 MESSAGE_MAX: Final = 500
 REPORT: Final = "handrail-report"
 """Stands in a command for a file outside the project, to which it writes its results."""
+GOOD: Final = "good"
+"""In the name of a canary that must pass; all others must fail."""
 PROBLEMS_MAX: Final = 10_000
 """How many problems of one command are kept."""
 
@@ -58,6 +60,8 @@ class Result(Struct, frozen=True, kw_only=True):
     """How many problems were found in places that are not judged."""
     lines: Mapping[str, Mapping[int, bool]] = field(default_factory=dict)
     """By file: whether each of its lines with code was executed."""
+    imported: Mapping[str, str] = field(default_factory=dict)
+    """By module of the project: the file that the tests imported, relative to where they ran."""
     is_narrowed: bool = False
     """Whether the project's own settings say which files are measured."""
     is_whole: bool = True
@@ -65,13 +69,40 @@ class Result(Struct, frozen=True, kw_only=True):
 
 
 class Canary(Struct, frozen=True, kw_only=True):
-    """A test that must fail: if it passes, something in the project makes failures pass."""
+    """Tests that must fail, and one that must pass: else something in the project decides what is reported."""
+
+    token: str
+    """What their names have in them, which no test can know beforehand."""
 
     path: str
     """Where it is put, relative to the folder of the task: beside the project's own tests."""
     text: str
     argv: tuple[str, ...] = ()
     """The command that runs it."""
+
+
+class CanaryVerdict(StrEnum):
+    """What was heard of a canary."""
+
+    RIGHT = "right"
+    """All of its tests ended as they must."""
+    PASSED = "passed"
+    """A test that must fail passed."""
+    HIDDEN = "hidden"
+    """A test that must fail was not reported as failed, although the one that must pass was reported."""
+    NOTHING = "nothing"
+    """Nothing, or not enough: perhaps no test can be put there."""
+
+
+def heard_of(canary: Canary, tests: Mapping[str, str]) -> CanaryVerdict:
+    """What the outcomes of all tests say about those of a canary."""
+    own = [(test.endswith(GOOD), how) for test, how in tests.items() if canary.token.lower() in test.lower()]
+    bad = {how for is_good, how in own if not is_good}
+    if "passed" in bad:
+        return CanaryVerdict.PASSED
+    if (True, "passed") not in own:
+        return CanaryVerdict.NOTHING
+    return CanaryVerdict.RIGHT if bad and bad <= {"failed", "errors"} else CanaryVerdict.HIDDEN
 
 
 Read: TypeAlias = Callable[[Ran], Result]
@@ -108,7 +139,7 @@ class Task(Struct, frozen=True, kw_only=True):
     replaced: Mapping[str, bytes | None] = field(default_factory=dict)
     """Files that it finds with another content, or not at all, relative to the project; only if it is apart."""
     canary: Canary | None = None
-    """A test that must fail when this command runs it."""
+    """Tests whose outcome is known when this command runs them."""
 
 
 class CannotRun(Struct, frozen=True, kw_only=True):

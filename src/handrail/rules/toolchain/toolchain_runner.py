@@ -23,6 +23,7 @@ from handrail.engine.checking.rule import Setting
 from handrail.engine.sandbox import GIB, Bounds, Job, Ran
 from handrail.engine.tool import ToolFailed
 from handrail.rules.function_rule import bounded, found_at, not_checked
+from handrail.rules.toolchain.probe import SEAL
 from handrail.rules.toolchain.program import FoundProgram, environment, shown_for
 from handrail.rules.toolchain.report_file import reporting
 from handrail.rules.toolchain.site import Site
@@ -219,10 +220,15 @@ def bounds_of(left_ms: int, *, network: bool = False) -> Bounds:
 
 def last_words(ran: Ran) -> str:
     """The last lines of a command's output, where errors usually are; not of warnings, if it printed anything else."""
-    lines, printed = (text.strip().splitlines()[-LAST_LINES:] for text in (ran.stderr, ran.stdout))
+    lines, printed = (_of_others(text)[-LAST_LINES:] for text in (ran.stderr, ran.stdout))
     if not lines or (printed and ran.exit and not _wrong.search("\n".join(lines))):
         lines = printed or lines
     return readable_lines("\n".join(line[:300] for line in lines)[-EXCERPT_MAX:])
+
+
+def _of_others(text: str) -> list[str]:
+    """The lines of a text, without those of our own probes."""
+    return [line for line in text.strip().splitlines() if SEAL not in line]
 
 
 def readable_lines(text: str) -> str:

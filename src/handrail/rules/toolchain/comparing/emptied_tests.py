@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -11,7 +12,8 @@ from handrail.domain.checks.rule import RuleCard
 from handrail.rules.files.project import PathRefused, ProjectFiles
 from handrail.rules.function_rule import found_at
 from handrail.rules.toolchain.comparing.lost_tests import RESTORE
-from handrail.rules.toolchain.comparing.old_view import OldFiles, is_test_like
+from handrail.rules.toolchain.comparing.old_view import OldFiles, is_test_like, present_files
+from handrail.rules.toolchain.comparing.renamed_words import renamed_words, reworded
 from handrail.rules.toolchain.comparing.worded_tests import GRAMMARS, Checks, WrittenTest
 from handrail.rules.toolchain.comparing.written_tests import SOURCE_BYTES_MAX, read_tests
 
@@ -48,6 +50,17 @@ def _lost_words(was: WrittenTest, test: WrittenTest) -> str:
     return WORDS[test.checks] if is_less else ""
 
 
+def doubled(card: RuleCard, old: OldFiles, project: ProjectFiles) -> Iterator[Finding]:
+    """The tests that are written a second time under their name, so that Python forgets the first."""
+    before, now = _contents(old, project)
+    was, count = (Counter((path, test.name) for path, test in _tests(contents)) for contents in (before, now))
+    last = {(path, test.name): test.line for path, test in _tests(now) if path.endswith(".py")}
+    for (path, name), line in last.items():
+        if count[path, name] > was[path, name] > 0:
+            message = f"{name} is written {count[path, name]} times in this file: only the last one runs"
+            yield found_at(card.name, f"{path}:{line}", message, "give it a name of its own")
+
+
 def gone(card: RuleCard, old: OldFiles, project: ProjectFiles) -> Iterator[Finding]:
     """The tests that are no longer written anywhere: what can be said without running the tests of that time."""
     before, now = _contents(old, project)
@@ -81,11 +94,12 @@ class Renamed:
 
 
 def renames(old: OldFiles, project: ProjectFiles) -> Renamed:
-    """The tests that only have another name."""
+    """The tests that only have another name: their content is the same, but for names that the product changed, too."""
     before, now = _contents(old, project)
-    known = {test.name for _, test in _tests(before)}
+    known = {test.name: test.body for _, test in _tests(before)}
     bodies = {test.body for _, test in _tests(now) if test.name not in known and test.checks}
-    return Renamed(frozenset(test.name for _, test in _tests(before) if test.body in bodies))
+    words = renamed_words(old.contents, present_files(old, project)) if bodies else {}
+    return Renamed(frozenset(name for name, body in known.items() if body in bodies or reworded(body, words) in bodies))
 
 
 def _contents(

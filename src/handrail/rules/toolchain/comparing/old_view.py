@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -45,10 +45,23 @@ class OldFiles(Struct, frozen=True):
         """The same, without files that stay as they are."""
         return OldFiles({path: content for path, content in self.contents.items() if path not in kept})
 
+    def only(self, wanted: Container[str]) -> OldFiles:
+        """The same, with these files alone."""
+        return OldFiles({path: content for path, content in self.contents.items() if path in wanted})
+
+    def with_files(self, more: Mapping[str, bytes | None]) -> OldFiles:
+        """The same, with more files."""
+        return OldFiles({**self.contents, **more})
+
 
 def is_test_like(path: str) -> bool:
     """Whether a file belongs to tests, by its name."""
     return bool(_test_like.search(path))
+
+
+def is_steering(path: str) -> bool:
+    """Whether a file says which tests there are, or what happens around them."""
+    return bool(_steering.search(path))
 
 
 async def old_files(project: ProjectFiles, since: Since) -> OldFiles:
@@ -70,6 +83,15 @@ def _unseen(project: ProjectFiles) -> dict[str, bytes]:
         for name in site_at(project).files:
             if _steering.search(name):
                 found[name] = project.read(name)
+    return found
+
+
+def present_files(old: OldFiles, project: ProjectFiles) -> dict[str, bytes]:
+    """The files that have changed, as they are; without those that are gone or can't be read."""
+    found: dict[str, bytes] = {}
+    for path in old.contents:
+        with suppress(PathRefused):
+            found[path] = project.read(path)
     return found
 
 

@@ -145,12 +145,12 @@ def _blocks(grammar: Grammar, text: str) -> Iterator[WrittenTest]:
 
 def _javascript(text: str) -> Iterator[WrittenTest]:
     for found in _js_test.finditer(text):
-        body = _argument(text, found.end())
+        body = closed_by(text, found.end())
         line = text.count("\n", 0, found.start()) + 1
         must_fail = bool(MUST_FAIL & set(re.findall(r"\w+", found[1])))
         yield WrittenTest(found[3], line, _js_checks(body), " ".join(body.split()), must_fail=must_fail)
     for found in _js_helper.finditer(text):
-        head = _argument(text, found.end(), HEAD_MAX)
+        head = closed_by(text, found.end(), HEAD_MAX)
         start = text.find("{", found.end() + len(head))
         body = _between(text, start) if start >= 0 else ""
         line = text.count("\n", 0, found.start()) + 1
@@ -159,10 +159,10 @@ def _javascript(text: str) -> Iterator[WrittenTest]:
 
 def javascript_bodies(text: str) -> Iterator[tuple[str, str]]:
     """The title of each test in JavaScript, and the rest of its call."""
-    return ((found[3], _argument(text, found.end())) for found in _js_test.finditer(text))
+    return ((found[3], closed_by(text, found.end())) for found in _js_test.finditer(text))
 
 
-def _argument(text: str, start: int, longest: int = BODIES_MAX) -> str:
+def closed_by(text: str, start: int, longest: int = BODIES_MAX) -> str:
     """From here to the bracket that closes the call; quotes are passed over."""
     depth, at, quote, end = 1, start, "", min(len(text), start + longest)
     while at < end and depth:
@@ -180,7 +180,7 @@ def _argument(text: str, start: int, longest: int = BODIES_MAX) -> str:
 
 def _between(text: str, brace: int) -> str:
     """What is in a block whose bracket is there."""
-    return _argument(text, brace + 1)
+    return closed_by(text, brace + 1)
 
 
 def _js_checks(body: str) -> Checks:
@@ -224,7 +224,7 @@ def _without_blocks(text: str, head: re.Pattern[str]) -> str:
     for found in list(head.finditer(text))[:BLOCKS_MAX][::-1]:
         after = found.end() if text[found.end() : found.end() + 1] == "{" else -1
         if after < 0:
-            condition = _argument(text, found.end())
+            condition = closed_by(text, found.end())
             after = found.end() + len(condition) + 1
             after += len(text[after:]) - len(text[after:].lstrip())
         if text[after : after + 1] != "{":
@@ -237,14 +237,14 @@ def _without_blocks(text: str, head: re.Pattern[str]) -> str:
 
 def _without_arguments(text: str, head: re.Pattern[str]) -> str:
     for found in list(head.finditer(text))[:BLOCKS_MAX][::-1]:
-        text = text[: found.end()] + text[found.end() + len(_argument(text, found.end())) :]
+        text = text[: found.end()] + text[found.end() + len(closed_by(text, found.end())) :]
     return text
 
 
 def _is_caught(text: str) -> bool:
     """Whether a failed assertion ends in a handler that does nothing about it."""
     blocks = [_between(text, found.end()) for found in islice(_js_catch.finditer(text), BLOCKS_MAX)]
-    handlers = [_argument(text, found.end()) for found in islice(_js_catching.finditer(text), BLOCKS_MAX)]
+    handlers = [closed_by(text, found.end()) for found in islice(_js_catching.finditer(text), BLOCKS_MAX)]
     if _js_finally.search(text):
         return True
     return any(not _js_goes_on.search(one) for one in (*blocks, *handlers))

@@ -1,23 +1,31 @@
-"""Tests of JavaScript that must fail, one for each runner and each of the usual ways to assert. Pure, but for reading
-the test that they are put beside."""
+"""Tests of JavaScript whose outcome is known: one that must pass, and one that must fail for each of the usual ways to
+assert. Pure, but for reading the test that they are put beside."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 from functools import partial
+from secrets import token_hex
 from typing import Final
 
 from handrail.rules.toolchain.site import Site
-from handrail.rules.toolchain.task import Canary
+from handrail.rules.toolchain.task import GOOD, Canary
 
-NAME: Final = "handrail canary"
+TOKEN: Final = f"c{token_hex(6)}"
+"""In the names of these tests: a test can not know it beforehand."""
 SUFFIXES: Final = (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx")
 CHECKS: Final = {
     "jest": ("expect(1).toBe(2)",),
     "vitest": ("expect(1).toBe(2)",),
     "mocha": ("assert.strictEqual(1, 2)", "assert.deepStrictEqual([1], [2])", "assert.ok(false)", "assert(false)"),
     "node": ("assert.strictEqual(1, 2)", "assert.deepStrictEqual([1], [2])", "assert.ok(false)", "assert(false)"),
+}
+RIGHT: Final = {
+    "jest": "expect(1).toBe(1)",
+    "vitest": "expect(1).toBe(1)",
+    "mocha": "assert.strictEqual(1, 1)",
+    "node": "assert.strictEqual(1, 1)",
 }
 OWN_MAX: Final = 20
 OF_CHAI: Final = "expect(1).to.equal(2)"
@@ -42,8 +50,8 @@ def canary_of(site: Site, runner: str) -> Canary | None:
     folder, _, file = beside.rpartition("/")
     named = _test.search(file)
     ending = named[0] if named else file[file.rindex(".") :]
-    path = f"{folder}/handrail-canary{ending}".lstrip("/")
-    return Canary(path=path, text=_text(runner, site.text(beside)))
+    path = f"{folder}/{TOKEN}{ending}".lstrip("/")
+    return Canary(token=TOKEN, path=path, text=_text(runner, site.text(beside)))
 
 
 def _text(runner: str, beside: str) -> str:
@@ -58,15 +66,16 @@ def _text(runner: str, beside: str) -> str:
     # What the tests load may replace their assertions.
     lines += [needed("", path) for path in list(dict.fromkeys(_own.findall(beside)))[:OWN_MAX]]
     checks = [*CHECKS[runner], *([OF_CHAI] if has_chai else [])]
-    call = "test" if runner in GIVEN else "handrailTest"
-    lines += [f"{call}('{NAME} {number}', () => {{ {check}; }});" for number, check in enumerate(checks)]
+    call = "test" if runner in GIVEN else f"{TOKEN}Test"
+    lines += [f"{call}('{TOKEN} {number}', () => {{ {check}; }});" for number, check in enumerate(checks)]
+    lines.append(f"{call}('{TOKEN} {GOOD}', () => {{ {RIGHT[runner]}; }});")
     return "\n".join(lines) + "\n"
 
 
 def _given(runner: str, needed: Callable[[str, str], str]) -> list[str]:
     """How a file gets `test`."""
     if runner not in GIVEN:
-        return ["const handrailTest = typeof it === 'function' ? it : test;"]
+        return ["const XTest = typeof it === 'function' ? it : test;".replace("X", TOKEN)]
     return [needed("{ test, expect }" if runner == "vitest" else "{ test }", GIVEN[runner])]
 
 

@@ -1,0 +1,222 @@
+"""Assertions of a test that demand less than before. Pure.
+
+An assertion is about a subject: the expression whose value it judges. `== 4` demands the value, `> 3` something about
+it, `is not None` or a bare `assert` only that there is one. A heuristic on purpose: what was rewritten so that the
+subject can't be found again is not judged here."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from enum import IntEnum
+from itertools import islice
+from typing import Final
+
+from msgspec import Struct
+
+from handrail.rules.toolchain.comparing.worded_tests import closed_by, javascript_bodies
+from handrail.rules.toolchain.comparing.written_tests import ASSERTING, SOURCE_BYTES_MAX, FunctionNode
+
+SUBJECTS_MAX: Final = 2_000
+
+
+class Demand(IntEnum):
+    """How much an assertion demands of its subject."""
+
+    EXISTS = 1
+    """That there is a value, or that it counts as true."""
+    SOMETHING = 2
+    """Something about the value."""
+    VALUE = 3
+    """The value itself."""
+
+
+class Demands(Struct, frozen=True):
+    """What a test demands, by subject."""
+
+    by_subject: Mapping[str, Demand]
+    within: frozenset[str] = frozenset()
+    """What stands somewhere in an assertion without being judged itself."""
+    values: int = 0
+    """How many assertions demand a value."""
+    text: str = ""
+    """The same for two tests that assert the same."""
+
+
+EQUAL: Final = re.compile(
+    r"^assert(?:Equals?|Is|IsNone|Almost\w*|ListEqual|DictEqual|SetEqual|TupleEqual|SequenceEqual|CountEqual"
+    r"|MultiLineEqual|CountEqual|ItemsEqual|_equal|_array_equal|_frame_equal|_allclose)$",
+    re.IGNORECASE,
+)
+EXISTING: Final = re.compile(r"^assert(?:True|False|_|IsNotNone|NotEqual|IsNot|_true|_not_none)?$")
+EMPTY: Final = ("True", "False", "None", "0", "''", "[]", "{}", "()", "set()")
+"""What a bare `assert` demands as well, so that nothing is lost by it."""
+
+_js_expect = re.compile(r"(?<![\w$.])expect\s*\(")
+_js_matcher = re.compile(r"\s*((?:\.\s*[A-Za-z_$]{1,40}\s*){1,8})")
+_js_assert = re.compile(r"(?<![\w$.])assert(?:\s*\.\s*(\w{1,40}))?\s*\(")
+_js_equal = re.compile(
+    r"^(?:to(?:Be|Equal|StrictEqual|BeCloseTo|MatchObject|MatchInlineSnapshot|MatchSnapshot|HaveLength)"
+    r"|(?:deep)?(?:strict)?Equal|deepStrictEqual|equals?|eql?|eqls|is|deepEqual|same|strictSame)$",
+    re.IGNORECASE,
+)
+_js_existing = re.compile(
+    r"^(?:toBe(?:Defined|Truthy|Falsy)|ok|exist|exists|true|truthy|isOk|isDefined|notEqual|notStrictEqual|pass|isNotNull"
+    r"|a|an|isTrue)$",
+    re.IGNORECASE,
+)
+
+
+def weaker(was: Demands, now: Demands) -> str:
+    """The subject whose value was demanded, and now only that it exists; empty if there is none."""
+    for subject, demand in was.by_subject.items():
+        left = now.by_subject.get(subject)
+        if demand is Demand.VALUE and left is Demand.EXISTS and subject not in now.within:
+            return subject
+    return ""
+
+
+def demands_less(was: Demands, now: Demands) -> bool:
+    """Whether fewer values are demanded than before: an assertion is gone, or asks for less."""
+    return now.values < was.values or bool(weaker(was, now))
+
+
+def demands(path: str, source: bytes) -> dict[str, Demands]:
+    """What each test of a file demands, by its name as in written_tests; none if the file can't be read."""
+    if len(source) > SOURCE_BYTES_MAX:
+        return {}
+    if not path.endswith(".py"):
+        return {title: demands_in_words(body) for title, body in javascript_bodies(source.decode(errors="replace"))}
+    try:
+        return dict(_in_python(ast.parse(source).body, ""))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+
+
+def _in_python(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, Demands]]:
+    for one in body:
+        if isinstance(one, ast.ClassDef):
+            yield from _in_python(one.body, f"{prefix}{one.name}::")
+        elif isinstance(one, FunctionNode) and one.name.startswith("test"):
+            yield f"{prefix}{one.name}", _of_function(one)
+
+
+def _of_function(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Demands:
+    nodes = [(node, list(_assertion(node))) for node in ast.walk(function)]
+    every = [one for _, found in nodes for one in found][:SUBJECTS_MAX]
+    found: dict[str, Demand] = {}
+    within: set[str] = set()
+    for subject, demand in (_measured(one, demand) for demand, subjects in every for one in subjects):
+        text = ast.unparse(subject)
+        found[text] = max(found.get(text, demand), demand)
+        within |= _parts(subject) if demand is Demand.VALUE else set()
+    values = sum(demand is Demand.VALUE for demand, _ in every)
+    text = "\n".join(ast.dump(node) for node, asserted in nodes if asserted)
+    return Demands(found, frozenset(within), values, text)
+
+
+def _parts(subject: ast.expr) -> set[str]:
+    """The expressions inside of one."""
+    return {ast.unparse(part) for part in ast.walk(subject) if isinstance(part, ast.expr) and part is not subject}
+
+
+def _measured(subject: ast.expr, demand: Demand) -> tuple[ast.expr, Demand]:
+    """What an assertion is about: the length of something, or its type, says little about it."""
+    match subject:
+        case ast.Call(func=ast.Name(id="len" | "type" | "bool"), args=[inner]):
+            return inner, min(demand, Demand.SOMETHING)
+        case _:
+            return subject, demand
+
+
+def _assertion(node: ast.AST) -> Iterator[tuple[Demand, list[ast.expr]]]:
+    """How much a node demands of which subjects; nothing if it asserts nothing."""
+    match node:
+        case ast.Assert(test=test):
+            yield from _condition(test)
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=[_, *_]) if ASSERTING.match(name):
+            yield _demand_of_call(name, node.args), _subjects(node.args)
+
+
+def _demand_of_call(name: str, arguments: list[ast.expr]) -> Demand:
+    if EXISTING.match(name):
+        return Demand.EXISTS
+    if name in {"assertEqual", "assertIs"} and any(_is_empty(one) for one in arguments[:2]):
+        return Demand.EXISTS
+    # A helper may compare anything: it is trusted to.
+    return Demand.VALUE if EQUAL.match(name) or not name.startswith("assert") else Demand.SOMETHING
+
+
+def _condition(test: ast.expr) -> Iterator[tuple[Demand, list[ast.expr]]]:
+    match test:
+        case ast.BoolOp(op=ast.And(), values=values):
+            for one in values:
+                yield from _condition(one)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            yield from ((Demand.EXISTS, subjects) for _, subjects in _condition(operand))
+        case ast.Compare(left=left, ops=ops, comparators=others):
+            yield _demand_of(ops, [left, *others]), _subjects([left, *others])
+        case ast.Call(func=ast.Name(id="isinstance" | "hasattr" | "callable" | "bool" | "len"), args=[first, *_]):
+            yield Demand.EXISTS, [test, first]
+        case _:
+            yield Demand.EXISTS, [test]
+
+
+def _demand_of(ops: list[ast.cmpop], sides: list[ast.expr]) -> Demand:
+    if all(isinstance(one, ast.NotEq | ast.IsNot) for one in ops):
+        return Demand.EXISTS
+    if not all(isinstance(one, ast.Eq | ast.Is) for one in ops):
+        return Demand.SOMETHING
+    return Demand.EXISTS if any(_is_empty(one) for one in sides) else Demand.VALUE
+
+
+def _is_empty(one: ast.expr) -> bool:
+    return ast.unparse(one) in EMPTY
+
+
+def _subjects(sides: list[ast.expr]) -> list[ast.expr]:
+    """The sides of a comparison that are not plain values; in a call of `len` also what is measured."""
+    return [one for one in sides if any(isinstance(part, ast.Name | ast.Call) for part in ast.walk(one))]
+
+
+# --- JavaScript -------------------------------------------------------------------------------------
+
+
+def demands_in_words(body: str) -> Demands:
+    """What one test in JavaScript demands, read from its words."""
+    found: dict[str, Demand] = {}
+    every = list(islice(_in_words(body), SUBJECTS_MAX))
+    for subject, demand in every:
+        found[subject] = max(found.get(subject, demand), demand)
+    values = sum(demand is Demand.VALUE for _, demand in every)
+    return Demands(found, frozenset(), values, " ".join(body.split()))
+
+
+def _in_words(body: str) -> Iterator[tuple[str, Demand]]:
+    for found in _js_expect.finditer(body):
+        subject = closed_by(body, found.end())
+        after = _js_matcher.match(body, found.end() + len(subject) + 1)
+        words = [word.strip() for word in after[1].split(".") if word.strip()] if after else []
+        yield " ".join(subject.split()), _demand_of_words(words)
+    for found in _js_assert.finditer(body):
+        arguments = closed_by(body, found.end())
+        yield _first_of(arguments), _demand_of_words([found[1] or "ok"])
+
+
+def _demand_of_words(words: list[str]) -> Demand:
+    if not words or "not" in words:
+        return Demand.EXISTS
+    if any(_js_equal.match(word) for word in words):
+        return Demand.VALUE
+    return Demand.EXISTS if _js_existing.match(words[-1]) else Demand.SOMETHING
+
+
+def _first_of(arguments: str) -> str:
+    """The first of the arguments of a call."""
+    depth = 0
+    for at, one in enumerate(arguments):
+        depth += (one in "([{") - (one in ")]}")
+        if one == "," and not depth:
+            return " ".join(arguments[:at].split())
+    return " ".join(arguments.split())
