@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
 import pytest
 import yaml
-from playwright.sync_api import Browser, Locator, expect
+from playwright.sync_api import Browser, Locator, Route, expect
 
 from interfaces.http.live_console import LiveConsole
-from interfaces.shell import until
+from interfaces.shell import Shell, until
 from outside.console.person import Person, person
-from outside.console.world import GUIDED, RELEASE, TIDY, answered, is_over, project, started
+from outside.console.world import GUIDED, LOOP, RELEASE, STUCK, TIDY, act, answered, is_over, project, started
 
 REASON = "because <b>I</b> say so"
 
@@ -178,6 +180,80 @@ def test_a_step_is_submitted_by_hand_and_checked_like_an_agents(ada: Person, scr
     ada.require_clean()
 
 
+def test_steps_that_failed_alike_are_retried_together_line_by_line(ada: Person, script: httpx.Client) -> None:
+    names = [f"later-{number}.md" for number in range(3)]
+    run = started(script, LOOP, files=["there.md"] * 70 + names)
+    ada.go("/")
+    row = ada.page.locator("[data-row]").filter(has_text="Upload all: 3 steps failed")
+    row.get_by_role("link", name="Retry all 3…").click()
+    expect(panel(ada)).to_contain_text("3 steps failed alike")
+    confirm = panel(ada).get_by_role("button", name="Retry 3 steps")
+    expect(confirm).to_be_disabled()
+    for name in names:
+        ada.console.shell.write("x", name)
+    panel(ada).get_by_label("Reason").fill(REASON)
+    confirm.click()
+    expect(panel(ada)).to_contain_text("3 of 3 steps done.")
+    assert is_over(script, run) == "completed"
+    retried = script.get(f"/api/v1/runs/{run}/journal", params={"kind": "step_retried"}).json()["events"]
+    assert {one["data"]["reason"] for one in retried} == {REASON}
+    expect(ada.page.locator(".run-head .pill")).to_have_text("Completed")
+    ada.require_clean()
+
+
+def test_an_undo_that_failed_is_said_to_be_done_by_hand(ada: Person, script: httpx.Client) -> None:
+    run = started(script, STUCK)
+    act(script, run, "compensate")
+    assert is_over(script, run) == "compensation_failed"
+    ada.go(f"/runs/{run}")
+    ada.sees("1 effect could not be undone")
+    ada.page.get_by_role("link", name="Retry…").first.click()
+    panel(ada).get_by_role("radio", name=re.compile("was undone by hand")).click()
+    panel(ada).get_by_label("Reason").fill(REASON)
+    panel(ada).get_by_role("button", name="Say it was undone").click()
+    expect(ada.page.locator(".run-head .pill")).to_have_text("Undone")
+    assert script.get(f"/api/v1/runs/{run}/steps/send").json()["step"]["compensation"] == "recorded"
+    ada.require_clean()
+
+
+def test_keys_step_back_and_forward_in_time(ada: Person, script: httpx.Client) -> None:
+    run = started(script, TIDY)
+    ada.go(f"/runs/{run}")
+    shown = ada.page.locator(".run-head .pill")
+    expect(shown).to_have_text("Waiting for a decision")
+    ada.press(*[","] * 3)
+    expect(shown).to_have_text("Running")
+    expect(ada.page.get_by_role("link", name="Retry…")).to_have_count(0)  # the past can't be changed
+    assert ada.violations() == []
+    ada.press(*[";"] * 3)
+    expect(shown).to_have_text("Waiting for a decision")
+    expect(ada.page).to_have_url(re.compile(rf"/runs/{run}(/steps/\w+)?$"))
+    ada.require_clean()
+
+
+def test_a_second_project_opens_beside_the_first(browser: Browser, console: LiveConsole, tmp_path: Path) -> None:
+    site = Shell(tmp_path / "site")
+    site.folder.mkdir()
+    site.home = console.shell.home
+    with console.script() as script:
+        here = started(script, TIDY)
+    with person(browser, console, f"/runs/{here}") as ada:
+        other = ada.page.context.new_page()
+        with site.process("open", "--json") as opened:
+            other.goto(json.loads(opened.line())["url"])
+        expect(other.get_by_role("heading", level=1)).to_have_text("Nothing waits for you")
+        expect(other.locator("body")).to_contain_text("No runs yet")
+        with site.process("run", "start", site.write(yaml.safe_dump(GUIDED)), "--json") as there:
+            assert there.end()[0] == 4, "it waits for an agent"
+        expect(other.locator("body")).to_contain_text("Waiting for an agent")
+        expect(ada.page.locator("h1").first).to_contain_text("Tidy up")  # the first tab stays where it is
+        ada.go("/")
+        expect(ada.page.locator(".home-main")).to_contain_text("Tidy up")
+        other.reload()
+        expect(other.locator(".home-main")).to_contain_text("Write it")
+        expect(other.locator(".home-main")).not_to_contain_text("Tidy up")
+
+
 # --- approvals ------------------------------------------------------------------------------------------
 
 
@@ -321,6 +397,25 @@ def test_the_palette_finds_runs_places_and_actions(ada: Person, script: httpx.Cl
     ada.press("Enter")
     ada.sees("No run matches")
     ada.require_clean()
+
+
+def test_what_is_typed_before_the_palette_is_there_is_meant_for_it(browser: Browser, console: LiveConsole) -> None:
+    with person(browser, console) as ada:
+
+        def hold(_: Route) -> None:
+            """Leave it without an answer."""
+
+        ada.page.route("**/app/over.js", hold)
+        with ada.page.expect_request("**/app/over.js"):
+            ada.go("/runs")
+        ada.press("Control+k")
+        ada.page.keyboard.type("proof")  # else p and r would do something to the page
+        ada.page.unroute("**/app/over.js")  # those that were held go on
+        field = ada.page.get_by_role("dialog").get_by_role("combobox")
+        expect(field).to_have_value("proof")
+        ada.page.keyboard.type("!")
+        expect(field).to_have_value("proof!")
+        ada.require_clean()
 
 
 def test_what_is_approved_is_all_in_sight_without_a_pointer(ada: Person, script: httpx.Client) -> None:

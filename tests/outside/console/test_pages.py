@@ -26,7 +26,18 @@ class Shown(NamedTuple):
 
 
 PAGES = [
-    Shown("/", "9 things wait for you", ("Publish asks?", "Waiting for an agent", "Undo failed", "Last 24 hours")),
+    Shown(
+        "/",
+        "6 things wait for you",
+        (
+            "Publish asks?",
+            "Upload all: 4 steps failed",
+            "Undo that fails: undo of Send failed",
+            "Waiting for an agent",
+            "Paused",
+            "Last 24 hours",
+        ),
+    ),
     Shown("/runs", "Runs", ("Waiting for approval", "Cancelled", "Completed", "Undone")),
     Shown("/runs?view=grid&workflow=tidy-up", "Runs", ("What the grid says", "“Write index” failed in 2 of 2 runs")),
     Shown("/runs/{failed}", "Tidy up", ("“Write index” failed permanently", "Retry…", "1 not started", "Tries")),
@@ -55,7 +66,7 @@ PAGES = [
     Shown("/settings/doctor", "to fix", ("Store", "Keys")),
     Shown("/settings/clients", "Who takes part", ("last heard",)),
     Shown("/settings/workers", "Workers"),
-    Shown("/settings/secrets", "Secrets"),
+    Shown("/settings/secrets", "Secrets", ("No secrets are stored.",)),
     Shown("/settings/configuration", "Configuration", ("checkpoint_every",)),
     Shown("/settings/look", "Look"),
     Shown("/settings/keyboard", "Keyboard", ("Single keys",)),

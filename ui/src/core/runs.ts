@@ -1,16 +1,17 @@
 /** What a run is called and what it says in one line, from what the API gives. */
-import { clock, count, duration, instant, roughly } from './words';
+import { count, duration, instant, roughly } from './words';
 import type { Look } from '../states';
 import { runLook } from '../states';
 import type { RunLine } from './contract';
 
-/** `Ship a release 2.4.0`: what it is for, or the name of its workflow and the input that tells it from the others. */
+/** `Ship a release 2.4.0`, `Fix a bug: crash on an empty file`: what it is for, or the name of its workflow and the input that tells it from the others. */
 export function runName(one: { workflow: string; goal?: string; name?: string; label?: string }): string {
   if (one.goal) return one.goal;
   const id = workflowId(one.workflow);
   const name = one.name && one.name !== id ? one.name : titled(id);
   if (!one.label) return name;
-  return one.label.toLowerCase().startsWith(name.toLowerCase()) ? one.label : `${name} ${one.label}`;
+  if (one.label.toLowerCase().startsWith(name.toLowerCase())) return one.label;
+  return /\s/.test(one.label) ? `${name}: ${one.label}` : `${name} ${one.label}`;
 }
 
 export const workflowId = (workflow: string): string => workflow.replace(/@.*$/, '');
@@ -41,4 +42,4 @@ export function leftWords(one: { status: string; started?: string; done: number 
 }
 
 /** One line that says why a run is where it is. */
-export const whyOf = (one: RunLine): string => one.why || (one.exceptions ? count(one.exceptions, 'exception') : one.ended ? `ended ${clock(one.ended, false)}` : '');
+export const whyOf = (one: RunLine): string => one.why || (one.exceptions ? count(one.exceptions, 'exception') : '');

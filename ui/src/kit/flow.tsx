@@ -5,7 +5,7 @@ import type { Graph, GraphNode } from '../core/contract';
 import { Icon, type IconName } from './icons';
 import { layout } from './layout';
 
-const SIZE = { width: 132, height: 46 };
+const SIZE = { width: 140, height: 62 };
 const HANDS: Record<string, { icon: IconName; word: string }> = {
   agent: { icon: 'robot', word: 'agent' },
   person: { icon: 'person', word: 'person' },
@@ -37,13 +37,8 @@ export function Flow({ graph }: { graph: Graph }): JSX.Element {
           return (
             <li key={node.id} class="node" title={node.title} style={{ left: `${place.x}px`, top: `${place.y}px`, width: `${SIZE.width}px`, height: `${SIZE.height}px` }}>
               <Icon name={hand.icon} size={14} tone="2" />
-              <b class="cut" style={{ display: 'block' }}>
-                {node.title}
-              </b>
-              <span class="meta">
-                {hand.word}
-                {node.effect === 'irreversible' ? ', cannot be undone' : ''}
-              </span>
+              <b>{node.title}</b>
+              <span class={`meta${node.effect === 'irreversible' ? ' c-bad' : ''}`}>{node.effect === 'irreversible' ? 'cannot be undone' : hand.word}</span>
             </li>
           );
         })}

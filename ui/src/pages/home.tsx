@@ -25,6 +25,8 @@ export function HomePage(_props: PageProps): JSX.Element {
   const list = useRef<HTMLDivElement>(null);
   const box = useRef<HTMLDivElement>(null);
   const [mine, fresh, release] = useHeld(sorted(data?.waiting_for_me ?? []), (one) => `${one.run} ${one.step}`, box);
+  // What is paused stands apart; what could not be undone waits for somebody, above.
+  const moving = data?.running?.filter((run) => run.status === 'running' || run.status === 'compensating') ?? [];
   const agents = (data?.waiting_for_others ?? []).filter((one) => one.kind === 'agent');
   const others = (data?.waiting_for_others ?? []).filter((one) => one.kind !== 'agent');
   const move = (by: number): void => {
@@ -64,10 +66,11 @@ export function HomePage(_props: PageProps): JSX.Element {
           <div class="home-main">
             <h1>{titleOf(mine.length + fresh)}</h1>
             <NewChip number={fresh} onClick={release} />
-            <div ref={box}>{isNew(data) ? <NoRuns /> : mine.length ? <Waiting items={mine} live={live} /> : <NothingWaits data={data} />}</div>
+            <div ref={box}>{isNew(data) ? <NoRuns /> : mine.length ? <Waiting items={mine} live={live} /> : <NothingWaits running={moving.length} />}</div>
             {others.length ? <Section title="Waiting for others" number={others.length}>{others.map((one) => <OtherRow key={one.run + one.step} item={one} />)}</Section> : null}
             {agents.length ? <Section title="Waiting for an agent" number={agents.length}>{agents.map((one) => <AgentRow key={one.run + one.step} item={one} />)}</Section> : null}
-            {data.running?.length ? <Section title="Running" number={data.running.length}>{data.running.map((run) => <RunningRow key={run.run} run={run} />)}</Section> : null}
+            <Moving title="Running" runs={moving} />
+            <Moving title="Paused" runs={data.running?.filter((run) => run.status === 'paused')} />
             <Ended data={data} />
           </div>
           <aside class="home-side">
@@ -241,6 +244,16 @@ function AgentRow({ item }: { item: WaitingItem }): JSX.Element {
   );
 }
 
+function Moving({ title, runs }: { title: string; runs: readonly RunLine[] | undefined }): JSX.Element | null {
+  return runs?.length ? (
+    <Section title={title} number={runs.length}>
+      {runs.map((run) => (
+        <RunningRow key={run.run} run={run} />
+      ))}
+    </Section>
+  ) : null;
+}
+
 function RunningRow({ run }: { run: RunLine }): JSX.Element {
   const now = useNow();
   const total = run.total ?? 0;
@@ -280,7 +293,9 @@ function Ended({ data }: { data: Home }): JSX.Element | null {
             {runName(run)}
           </a>
           <Pill look={lookOf(run)} />
-          <span class="c-2 cut grow">{whyOf(run)}</span>
+          <span class="c-2 cut grow" title={whyOf(run)}>
+            {whyOf(run) || `took ${took(run)}`}
+          </span>
           <span class="num c-2">
             <Time at={run.ended} />
           </span>
@@ -304,7 +319,11 @@ function Today({ data }: { data: Home }): JSX.Element | null {
       <h2 class="section-head">{isToday ? 'Last 24 hours' : 'So far'}</h2>
       <div class="card today">
         <p>
-          <span class="figure">{number(all)}</span> <span class="c-2">{all === 1 ? 'run' : 'runs'}</span>
+          <span class="figure">{number(all)}</span>{' '}
+          <span class="c-2">
+            {all === 1 ? 'run' : 'runs'}
+            {all > sum ? `, ${number(all - sum)} still open` : ''}
+          </span>
         </p>
         {sum ? <Bar label={over.map((key) => `${counts[key]} ${RUN[key]!.word}`).join(', ')} parts={over.map((key) => ({ tone: RUN[key]!.tone, share: counts[key]! / sum }))} /> : null}
         {over.map((key) => (
@@ -365,8 +384,7 @@ function NoRuns(): JSX.Element {
   );
 }
 
-function NothingWaits({ data }: { data: Home }): JSX.Element {
-  const running = data.running?.length ?? 0;
+function NothingWaits({ running }: { running: number }): JSX.Element {
   return (
     <div class="card">
       <Empty icon="completed" tone="ok" title="All quiet" actions={running ? <Button href="/runs?state=running">See running</Button> : undefined}>

@@ -18,6 +18,12 @@ import { Value } from '../kit/value';
 import type { PageProps } from '../routes';
 import { useStepsOf } from './run/model';
 
+/** What people wrote for this project and what was run here come before what is built in. */
+const ownFirst = (list: readonly WorkflowSummary[]): readonly WorkflowSummary[] => {
+  const rank = (one: WorkflowSummary): number => (one.source === 'project' ? 0 : one.runs ? 1 : 2);
+  return [...list].sort((a, b) => rank(a) - rank(b));
+};
+
 const hrefOf = (id: string): string => `/library/${enc(id)}`;
 
 export function LibraryPage({ params }: PageProps): JSX.Element {
@@ -25,7 +31,7 @@ export function LibraryPage({ params }: PageProps): JSX.Element {
   const find = query.get('q') ?? '';
   const all = useRead<Library>('/library');
   const found = useRead<Library>(find ? `/library?limit=50&q=${encodeURIComponent(find)}` : null);
-  const list = (find ? found.data ?? all.data : all.data)?.workflows ?? [];
+  const list = find ? (found.data ?? all.data)?.workflows ?? [] : ownFirst(all.data?.workflows ?? []);
   const chosen = (params.workflow ?? '').replace(/\/start$/, '');
   const starts = (params.workflow ?? '').endsWith('/start');
   const first = list[0]?.id;
@@ -94,10 +100,7 @@ function Pick({ one, chosen }: { one: WorkflowSummary; chosen: boolean }): JSX.E
             {ended ? `${rate(one.completed ?? 0, ended)} completed` : 'none ended'}
           </>
         ) : (
-          <>
-            <br />
-            not run yet
-          </>
+          'not run yet'
         )}
       </p>
     </a>

@@ -90,6 +90,7 @@ function Plan({ id, version }: { id: string; version: string }): JSX.Element {
     });
   const check = (): Promise<void> => attempt('check', async () => setChecked(await write<Checked>('/plans/check', { definition: data.definition }, newKey())));
   const name = String(data.definition.name ?? data.id);
+  const titles = new Map(((data.definition.steps ?? []) as { id: string; title?: string }[]).map((one) => [one.id, one.title ?? '']));
   return (
     <article>
       <div class="row wrap">
@@ -102,7 +103,8 @@ function Plan({ id, version }: { id: string; version: string }): JSX.Element {
         </Button>
       </div>
       <p class="meta">
-        {data.id} · version {number(data.version)} of {count(data.versions.length, 'version')}
+        {data.id} · version {number(data.version)}
+        {data.versions.length > 1 ? ` of ${number(data.versions.length)}` : ''}
         {data.retired ? ` · no longer offered: ${data.retired}` : ''}
       </p>
       {refused ? (
@@ -129,13 +131,13 @@ function Plan({ id, version }: { id: string; version: string }): JSX.Element {
       <h2>Steps, in waves</h2>
       <div class="card">
         {(data.waves ?? []).map((wave, index) => (
-          <p class="line pad row" key={index}>
+          <p class="line wave row" key={index}>
             <span class="c-3 num">{number(index + 1)}</span>
             <span class="row wrap">
               {wave.map((step) => (
-                <code class="tag" key={step}>
-                  {step}
-                </code>
+                <span key={step}>
+                  {titles.get(step)} <code class="c-3">{step}</code>
+                </span>
               ))}
             </span>
           </p>

@@ -167,12 +167,14 @@ function List({ runs }: { runs: readonly RunLine[] }): JSX.Element {
                 <Pill look={lookOf(run)} />
               </td>
               <td>
-                <a class="title" href={runHref(run.run)}>
+                <a class="title cut" href={runHref(run.run)} title={runName(run)}>
                   {runName(run)}
                 </a>
                 <span class="meta mono">{run.run}</span>
               </td>
-              <td class="c-2">{whyOf(run)}</td>
+              <td class="c-2">
+                <span class="clamp">{whyOf(run)}</span>
+              </td>
               <td class="num">{run.total ? `${number(run.done)} of ${number(run.total)}` : number(run.done)}</td>
               <td class="c-2">{actor(run.starter)}</td>
               <td class="num">{took(run, now)}</td>
@@ -298,8 +300,10 @@ function Grid({ runs }: { runs: readonly RunLine[] }): JSX.Element {
 function Picked({ run, other }: { run: RunLine; other: RunLine | undefined }): JSX.Element {
   return (
     <section class="card pad">
-      <p class="row wrap">
-        <b class="grow cut">{runName(run)}</b>
+      <p>
+        <b>{runName(run)}</b>
+      </p>
+      <p style={{ margin: '4px 0' }}>
         <Pill look={lookOf(run)} />
       </p>
       <p class="c-2 clamp">{whyOf(run)}</p>
@@ -358,7 +362,7 @@ function Says({ rows, runs }: { rows: readonly GridRow[]; runs: readonly RunLine
     <section style={{ marginTop: '20px' }}>
       <h2>What the grid says</h2>
       {lines.map((line) => (
-        <p class="labelled" key={line.text} style={{ display: 'flex', marginTop: '6px' }}>
+        <p class="says" key={line.text}>
           <Icon name={line.icon} tone={line.tone} />
           <span>{line.text}</span>
         </p>

@@ -124,9 +124,16 @@ function Doctor(): JSX.Element {
       </div>
       {data ? (
         <div class="card">
-          {checks.map((one) => (
+          {[...wrong, ...checks.filter((one) => one.level === 'ok')].map((one) => (
             <Row key={one.name} icon={one.level === 'ok' ? 'completed' : one.level === 'warn' ? 'warning' : 'failed'} tone={one.level === 'ok' ? 'ok' : one.level === 'warn' ? 'wait' : 'bad'} name={capital(one.name)} action={one.fix ? <Copy text={one.fix} label={`Copy the fix for ${one.name}`} /> : null}>
-              {one.message} {!one.fix ? null : one.fix.startsWith('handrail ') ? <code class="tag" style={{ whiteSpace: 'normal' }}>{one.fix}</code> : <span class="c-2">{`To fix: ${one.fix}`}</span>}
+              {/^[a-z]+[ :,]/.test(one.message) ? capital(one.message) : one.message}
+              {!one.fix ? null : one.fix.startsWith('handrail ') ? (
+                <code class="tag fix">{one.fix}</code>
+              ) : (
+                <span class="fix">
+                  <b>To fix:</b> {one.fix}
+                </span>
+              )}
             </Row>
           ))}
         </div>

@@ -207,7 +207,7 @@ function ToolRow({ one, trouble }: { one: ToolView; trouble: ServerView | undefi
             {one.server || 'built in'} · {one.effect === 'compensatable' && !one.undo ? 'undone only by an undo in the plan' : EFFECTS[one.effect] ?? one.effect}
           </p>
         </td>
-        <td>{one.off ? <Pill look={SERVER.untrusted!} note="Refused" /> : trouble ? <Pill look={SERVER[trouble.state]!} /> : one.figures?.calls ? <Pill look={SERVER.used!} /> : <span class="c-3">{SERVER.not_called!.word}</span>}</td>
+        <td>{one.off ? <Pill look={SERVER.untrusted!} note="Refused" /> : trouble ? <Pill look={SERVER[trouble.state]!} /> : one.figures?.calls ? <Pill look={SERVER.used!} /> : <span class="c-3 nowrap">{SERVER.not_called!.word}</span>}</td>
         <Figures of={one.figures} note={one.off} />
       </tr>
       {open ? (

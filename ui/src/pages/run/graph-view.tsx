@@ -336,7 +336,7 @@ function Loop({ run, unit, at: place, selected, tabStop }: { run: string; unit: 
             const name = `Round ${index + 1}: ${bad.title}, ${bad.look.word}`;
             const link = { href: stepHref(run, open, 'graph'), 'data-step': open, tabIndex: open === tabStop ? 0 : -1, title: name, ...(inner.kind === 'cells' ? { 'aria-label': name } : {}), 'aria-current': open === selected ? ('true' as const) : undefined };
             return inner.kind === 'cells' ? (
-              <a key={index} class={`f-${bad.look.tone}`} style={{ height: '12px', borderRadius: '2px' }} {...link} />
+              <a key={index} class={`gcell f-${bad.look.tone}`} {...link} />
             ) : (
               <a key={index} class={`tile ${bad.look.tone}`} {...link}>
                 <StateIcon look={bad.look} size={14} named />

@@ -85,11 +85,14 @@ export function GroupPanel({ run, view, rows, action, like, tab }: DoProps & { l
           <h2>
             {count(group.length, 'step')} failed {isOneReason(group) ? 'for one reason' : 'alike'}
           </h2>
-          <p class="meta">{said(group[0]?.step.message).text}</p>
+          <p class="meta">
+            {isOneReason(group) ? '' : 'The first: '}
+            {said(group[0]?.step.message).text}
+          </p>
         </div>
         <Button kind="quiet" small icon="close" label="Not now" href={tabHref(run, tab)} />
       </header>
-      <nav class="seg" aria-label="What should happen to all of them">
+      <nav class="seg" style={{ marginTop: '10px' }} aria-label="What should happen to all of them">
         {['retry', 'skip'].map((one) => (
           <a key={one} href={groupHref(run, one, like)} aria-current={one === action ? 'true' : undefined}>
             {ACTIONS[one]!.word} all {number(group.length)}

@@ -6,7 +6,7 @@ import { command } from '../../core/project';
 import { enc, go } from '../../core/router';
 import { leftWords, lookOf, took, workflowId } from '../../core/runs';
 import { useStore } from '../../core/store';
-import { actor, clock, count, duration, listed, number, roughly, instant } from '../../core/words';
+import { actor, clock, count, duration, listed, number, instant } from '../../core/words';
 import { Icon, Labelled, type IconName } from '../../kit/icons';
 import { Button, Menu, Pill, Time, copyText } from '../../kit/kit';
 import { useNow } from '../../kit/now';
@@ -79,7 +79,7 @@ function startedWords(at: string | undefined): string {
 function durationWords(view: RunView, now: number): string {
   const end = view.as_of ? instant(view.as_of.at) : now;
   const since = view.waiting_for?.[0]?.since;
-  if (since && view.status === 'waiting') return `${took(view, end)}, waiting for ${roughly(Math.max(0, end - instant(since)))}`;
+  if (since && view.status === 'waiting') return `${took(view, end)}, of it ${duration(Math.max(0, end - instant(since)))} waiting`;
   const left = view.as_of ? '' : leftWords({ ...view, done: view.progress.done }, view.progress.total, now);
   const waited = (view.waited_ms ?? 0) > 1_000 ? `of it ${duration(view.waited_ms)} waiting for a person` : '';
   return [took(view, end), waited, left].filter(Boolean).join(', ');

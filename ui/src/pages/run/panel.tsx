@@ -11,7 +11,7 @@ import { NoAnswer } from '../../frame/shell';
 import { Icon } from '../../kit/icons';
 import { Button, Pill, copyText } from '../../kit/kit';
 import { Value } from '../../kit/value';
-import { ATTEMPT, PROOF } from '../../states';
+import { ATTEMPT, PROOF, WAITING } from '../../states';
 import { ACTIONS, actionHref } from './actions';
 import { lookOfStep, runPath, tabHref, type Row, type Step } from './model';
 
@@ -154,13 +154,13 @@ function Detail({ run, data, view, tries, chosen }: { run: string; data: StepDet
       ) : null}
       {tries.length ? (
         <Section title="Tries">
-          <Tries tries={tries} run={run} chosen={chosen} />
+          <Tries tries={tries} run={run} chosen={chosen} asked={view.kind === 'prompt'} />
         </Section>
       ) : null}
       {data.undo ? <Undo undo={data.undo} run={run} view={view} /> : null}
       {data.input === undefined || data.input === null ? null : (
         <Section title={prompt ? 'Prompt, as the agent got it' : 'Input'}>
-          <Value value={data.input} />
+          {prompt ? <p class="box prompt">{prompt}</p> : <Value value={data.input} />}
         </Section>
       )}
       <Section
@@ -194,12 +194,12 @@ const EntryLink = ({ run, n }: { run: string; n: number }): JSX.Element => (
 
 const look = (view: Step): string => lookOfStep(view).tone;
 
-function Tries({ tries, run, chosen }: { tries: readonly TryView[]; run: string; chosen: number }): JSX.Element {
+function Tries({ tries, run, chosen, asked }: { tries: readonly TryView[]; run: string; chosen: number; asked?: boolean }): JSX.Element {
   return (
     <ol class="tries">
       {tries.map((one, index) => {
         const isOpen = !one.outcome;
-        const look = one.outcome === 'completed' ? ATTEMPT.completed! : one.outcome === 'lost' ? ATTEMPT.lost! : one.outcome === 'deferred' ? ATTEMPT.running! : isOpen ? ATTEMPT.running! : ATTEMPT.attempt_failed!;
+        const look = one.outcome === 'completed' ? ATTEMPT.completed! : one.outcome === 'lost' ? ATTEMPT.lost! : one.outcome === 'deferred' ? ATTEMPT.running! : isOpen ? (asked ? WAITING.agent! : ATTEMPT.running!) : ATTEMPT.attempt_failed!;
         const next = tries[index + 1];
         const waited = one.wait_ms ?? (next ? instant(next.started) - instant(one.ended || one.started) : Number.NaN);
         return (
@@ -210,7 +210,7 @@ function Tries({ tries, run, chosen }: { tries: readonly TryView[]; run: string;
                 Try {number(one.attempt)}
               </a>
               <p class="grow" style={{ overflowWrap: 'anywhere' }}>
-                {said(one.message).text || (one.outcome === 'completed' ? 'worked' : isOpen ? 'running' : one.outcome)}
+                {said(one.message).text || (one.outcome === 'completed' ? 'worked' : isOpen ? (asked ? 'not submitted yet' : 'running') : one.outcome)}
                 {one.category ? <span class="c-3"> · {spaced(one.category)}</span> : null}
                 {one.by && actor(one.by) !== 'handrail' ? <span class="c-3"> · {actor(one.by)}</span> : null}
               </p>

@@ -179,7 +179,8 @@ function Moment({ moment, scrub }: { moment: AsOf; scrub: (by: number) => void }
 }
 
 function NoRun({ run, hint }: { run: string; hint?: string }): JSX.Element {
-  const near = /run_[a-z0-9]+/.exec(hint ?? '')?.[0];
+  // Only one that is nearly the same: any other would be a guess.
+  const near = /^did you mean .*?(run_[a-z0-9]+)/.exec(hint ?? '')?.[1];
   return (
     <Empty
       whole
@@ -195,7 +196,7 @@ function NoRun({ run, hint }: { run: string; hint?: string }): JSX.Element {
         </>
       }
     >
-      {capital(hint ?? '')}
+      {near ? capital(hint!) : 'It is not in the journal of this server.'}
     </Empty>
   );
 }
