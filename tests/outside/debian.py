@@ -1,4 +1,4 @@
-"""Bubblewrap for the tests of the sandbox: the machine's own, or Debian's, unpacked into build/debian.
+"""Programs of Debian for tests, unpacked into build/: bubblewrap for the sandbox, unless the machine has its own.
 
 Nothing is installed and no root is needed. Where it can't be had or may not make namespaces, tests are left out, and
 say so.
@@ -29,7 +29,7 @@ REQUIRED = "HANDRAIL_OUTSIDE"
 
 
 class NotFetched(Exception):
-    """There is no bubblewrap on this machine, now."""
+    """A program is not on this machine, now."""
 
 
 def bubblewrap() -> Path:
@@ -61,38 +61,45 @@ def fetch() -> Path:
     own = shutil.which("bwrap")
     if own and _version(own) >= LEAST:
         return Path(own)
-    program = BUILD / "root" / "usr" / "bin" / "bwrap"
-    if not program.exists():
-        BUILD.mkdir(parents=True, exist_ok=True)
-        with locked(BUILD / "lock", wait_s=WAIT_S):
-            if not program.exists():
-                _unpack(_downloaded())
+    program = unpacked(BUILD, [PACKAGE]) / "usr" / "bin" / "bwrap"
     if _version(str(program)) < LEAST:
         raise NotFetched("the archive's bubblewrap is older than 0.8")
     return program
 
 
-def _downloaded() -> Path:
-    folder = BUILD / "package"
+def unpacked(build: Path, packages: Sequence[str]) -> Path:
+    """The folder with the files of these packages; they are downloaded once."""
+    root = build / "root"
+    if not root.exists():
+        build.mkdir(parents=True, exist_ok=True)
+        with locked(build / "lock", wait_s=WAIT_S):
+            if not root.exists():
+                _unpack(build, _downloaded(build, packages))
+    return root
+
+
+def _downloaded(build: Path, packages: Sequence[str]) -> list[Path]:
+    folder = build / "package"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    private = ["-o", f"Dir::State::lists={BUILD / 'lists'}", "-o", f"Dir::Cache={BUILD / 'cache'}"]
+    private = ["-o", f"Dir::State::lists={build / 'lists'}", "-o", f"Dir::Cache={build / 'cache'}"]
     sandbox = ["-o", "APT::Sandbox::User=root"] if os.geteuid() == 0 else []
     try:
-        _do(["apt-get", *sandbox, "download", PACKAGE], folder)
+        _do(["apt-get", *sandbox, "download", *packages], folder)
     except NotFetched:  # no lists of packages, or old ones: fetch them to a place of our own
         for name in ("lists/partial", "cache/archives/partial"):
-            (BUILD / name).mkdir(parents=True, exist_ok=True)
+            (build / name).mkdir(parents=True, exist_ok=True)
         _do(["apt-get", *sandbox, *private, "update"], folder)
-        _do(["apt-get", *sandbox, *private, "download", PACKAGE], folder)
-    return next(folder.glob("*.deb"))
+        _do(["apt-get", *sandbox, *private, "download", *packages], folder)
+    return sorted(folder.glob("*.deb"))
 
 
-def _unpack(package: Path) -> None:
-    part = BUILD / "part"
+def _unpack(build: Path, packages: Sequence[Path]) -> None:
+    part = build / "part"
     shutil.rmtree(part, ignore_errors=True)
-    _do(["dpkg", "-x", str(package), str(part)], BUILD)
-    part.rename(BUILD / "root")
+    for package in packages:
+        _do(["dpkg", "-x", str(package), str(part)], build)
+    part.rename(build / "root")
 
 
 def _version(program: str) -> tuple[int, ...]:

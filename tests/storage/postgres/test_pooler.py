@@ -4,65 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
-import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from handrail.domain.journal.chain import Head, first_break
 from handrail.engine.running.lease import Lease
 from handrail.storage.postgres.store import PostgresStore
+from outside.debian import REQUIRED, NotFetched
 from storage.postgres import server
 from storage.postgres.databases import new_database
+from storage.postgres.pooler import found, pooling
 from storage.stories import Story, note_append, without_words
 
-POOLER = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
-pytestmark = [
-    pytest.mark.skipif(bool(server.MISSING), reason=server.MISSING),
-    pytest.mark.skipif(POOLER is None, reason="pgbouncer is not installed"),
-]
-PORT = 6432
+pytestmark = pytest.mark.skipif(bool(server.MISSING), reason=server.MISSING or "-")
 STORES, CONNECTIONS = 6, 3
 
 
 @pytest.fixture
 def pooled(tmp_path: Path) -> Iterator[str]:
     """The address of an empty database behind a pooler that has fewer connections than there are stores."""
-    url = asyncio.run(new_database(tmp_path, "pooled"))
-    database, sockets = url.split("@/")[1].split("?host=")
-    folder = Path(sockets).parent / f"pooler-{os.getpid()}"
-    folder.mkdir()
-    settings = folder / "pgbouncer.ini"
-    settings.write_text(
-        f"""[databases]
-{database} = host={sockets} user=postgres
-[pgbouncer]
-listen_addr =
-unix_socket_dir = {folder}
-listen_port = {PORT}
-auth_type = any
-pool_mode = transaction
-default_pool_size = {CONNECTIONS}
-max_client_conn = 200
-logfile = {folder / "log"}
-"""
-    )
-    account: dict[str, Any] = {}
-    if os.geteuid() == 0:
-        account = {"user": server.PLAIN_USER, "group": "nogroup", "extra_groups": []}
-        for path in (folder, settings):
-            shutil.chown(path, server.PLAIN_USER)
-    with subprocess.Popen([POOLER or "", "-q", settings], stderr=subprocess.DEVNULL, **account) as process:
-        deadline = time.monotonic() + 10
-        while not (folder / f".s.PGSQL.{PORT}").exists():
-            assert time.monotonic() < deadline, (folder / "log").read_text()
-            time.sleep(0.02)
-        yield f"postgresql://postgres@/{database}?host={folder}&port={PORT}"
-        process.terminate()
+    pooler = found()
+    if isinstance(pooler, NotFetched):
+        reason = f"pgbouncer was not tried: {pooler}"
+        if os.environ.get(REQUIRED) == "required":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with pooling(pooler, asyncio.run(new_database(tmp_path, "pooled")), connections=CONNECTIONS) as url:
+        yield url
 
 
 async def test_many_stores_share_few_connections(pooled: str) -> None:
