@@ -107,6 +107,7 @@ async def without_postgres(world: Fleet) -> float:
     for _ in range(6):
         await world.start(MANY)
     await asyncio.sleep(4)
+    assert world.postgres is not None
     world.postgres.stop()
     await asyncio.sleep(DOWN_S)
     world.postgres.start()

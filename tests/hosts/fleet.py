@@ -1,4 +1,4 @@
-"""A fleet for tests: real nodes over a real PostgreSQL under one host, random sagas, and what must be true of them.
+"""A fleet for tests: real nodes over a real store under one host, random sagas, and what must be true of them.
 
 Everything that is asserted is in the journal or in the file of effects: never how long something took."""
 
@@ -25,10 +25,12 @@ from handrail.assembly.opening import StoreWriter, open_writer
 from handrail.domain.definition.model import Definition
 from handrail.domain.errors import HandrailError
 from handrail.domain.journal.codec import entry_of
+from handrail.domain.journal.mark import START
 from handrail.domain.run.command import StartRun
 from handrail.domain.run.legal_controls import Action
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import RunStatus, StepStatus
+from handrail.engine.journal import mark_after
 from handrail.engine.running.host import Host, Wake
 from handrail.library.loading import load_data
 from handrail.settings import read_settings
@@ -38,6 +40,9 @@ NODE = Path(__file__).with_name("node.py")
 ADA = "person:ada"
 ENDED = (RunStatus.COMPLETED, RunStatus.COMPENSATED, RunStatus.FAILED, RunStatus.CANCELLED)
 HOSTS = ("local", "temporal", "absurd")
+"""Hosts of a store in PostgreSQL."""
+PLACES = ("sqlite", *HOSTS)
+"""The same, and local on SQLite."""
 WAKES = ("once", "twice", "late", "lost")
 LATE_S = 1.5
 
@@ -82,7 +87,7 @@ class Node:
 class Fleet:
     """Nodes, the writer of the driver, and the servers below."""
 
-    postgres: OwnPostgres
+    postgres: OwnPostgres | None
     temporal: DevTemporal | None
     variables: dict[str, str]
     folder: Path
@@ -91,6 +96,8 @@ class Fleet:
     host: Host | None
     nodes: list[Node] = field(default_factory=list)
     started: list[str] = field(default_factory=list)
+    news: Counter[tuple[str, int]] = field(default_factory=Counter)
+    """The events that a reader was given, who asked again and again what is new."""
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
     @property
@@ -128,6 +135,32 @@ class Fleet:
                 await host.wake(Wake(run=run.id, n=run.n, project=run.project, workflow=run.workflow, status="running"))
             except HandrailError:
                 return  # it is down: then the wake is lost, and the sweep finds the run
+
+    def watch(self) -> None:
+        """Read what is new from now on, whatever happens to the store."""
+        self._tasks.append(asyncio.create_task(self._read_on()))
+
+    async def _read_on(self) -> None:
+        mark = START
+        while True:
+            try:
+                async for batch in self.writer.reader.store.scan(after=mark):
+                    self.news.update((one.record.stream, one.record.n) for one in batch)
+                    mark = mark_after(mark, batch)
+            except HandrailError:
+                pass  # the store is away
+            await asyncio.sleep(0.05)
+
+    async def missed(self) -> list[str]:
+        """Events that the reader of news was not given, or was given twice."""
+        store = self.writer.reader.store
+        written = {(one.record.stream, one.record.n) async for batch in store.scan() for one in batch}
+        for _ in range(200):  # it may be behind by a look
+            if written <= self.news.keys():
+                break
+            await asyncio.sleep(0.05)
+        lost = [f"{stream} {number} was no news" for stream, number in sorted(written - self.news.keys())]
+        return [*lost, *(f"{key} was news {times} times" for key, times in self.news.items() if times > 1)]
 
     async def end_all(self, within_s: float = 90.0) -> list[Run]:
         """Answer what is asked, decide what is uncertain by the effects, until all runs have ended."""
@@ -231,21 +264,23 @@ def _tool_of(definition: Definition, step: str) -> str:
 async def fleet(host: str, *, lease_s: float = 3.0, nodes: int = 2) -> AsyncIterator[Fleet]:
     """A fleet at work under this host; everything is ended and removed behind it."""
     with short_folder() as folder:
-        postgres, temporal = OwnPostgres(folder), DevTemporal(folder) if host == "temporal" else None
+        postgres = None if host == "sqlite" else OwnPostgres(folder)
+        temporal = DevTemporal(folder) if host == "temporal" else None
         try:
-            postgres.start()
+            if postgres is not None:
+                postgres.start()
             if temporal is not None:
                 temporal.start()
             (folder / "project").mkdir()
-            address = temporal.address if temporal is not None else host
+            address = temporal.address if temporal is not None else host if host == "absurd" else "local"
             variables = {
                 "HANDRAIL_HOME": str(folder / "home"),
                 "HANDRAIL_PROJECT": str(folder / "project"),
-                "HANDRAIL_STORE": postgres.url("postgres"),
+                "HANDRAIL_STORE": postgres.url("postgres") if postgres is not None else "",
                 "HANDRAIL_HOST": address,
                 "HANDRAIL_LEASE": f"{int(lease_s * 1_000)}ms",
             }
-            if host == "absurd":
+            if host == "absurd" and postgres is not None:
                 await _install_absurd(postgres.url("postgres"))
             settings = read_settings({}, variables)
             async with open_writer(settings) as writer:
@@ -259,7 +294,8 @@ async def fleet(host: str, *, lease_s: float = 3.0, nodes: int = 2) -> AsyncIter
         finally:
             if temporal is not None:
                 temporal.stop()
-            postgres.stop()
+            if postgres is not None:
+                postgres.stop()
 
 
 async def _install_absurd(url: str) -> None:

@@ -24,6 +24,8 @@ TEMPORAL = Path(sys.executable).with_name("temporal")
 
 def missing(host: str) -> str:
     """What can't be had here of what a host needs; empty if everything is there."""
+    if host == "sqlite":
+        return ""
     if shared.MISSING:
         return shared.MISSING
     if host == "temporal" and not (TEMPORAL.exists() and find_spec("temporalio")):

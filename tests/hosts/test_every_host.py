@@ -5,39 +5,57 @@ from __future__ import annotations
 import asyncio
 import random
 import signal
+from typing import NamedTuple
 
 import pytest
 
-from hosts.fleet import HOSTS, WAKES, Fleet, fleet, plan, saga
+from hosts.fleet import PLACES, WAKES, Fleet, fleet, plan, saga
 from hosts.servers import missing
 
 SAGAS = 9
 LONG_SAGAS = 300
-TROUBLES = {"local": ("kill", "stop"), "temporal": ("kill", "host"), "absurd": ("kill", "postgres")}
+TROUBLES = {
+    "sqlite": ("kill", "rolling"),
+    "local": ("kill", "stop"),
+    "temporal": ("kill", "host"),
+    "absurd": ("kill", "postgres"),
+}
 """The troubles of the short version; the long one has all, for each host."""
-ALL_TROUBLES = ("kill", "stop", "host", "postgres")
-DOWN_S = 3.0
+ALL_TROUBLES = ("kill", "stop", "host", "postgres", "rolling")
 
 
-@pytest.mark.parametrize("host", HOSTS)
+class Outages(NamedTuple):
+    """For how long servers are away."""
+
+    host_s: float
+    postgres_s: float
+
+
+SHORT, LONG = Outages(3.0, 3.0), Outages(30.0, 10.0)
+
+
+@pytest.mark.parametrize("host", PLACES)
 async def test_runs_end_once_whatever_happens_to_nodes_and_servers(host: str) -> None:
     if reason := missing(host):
         pytest.skip(reason)
-    await stormy(host, SAGAS, TROUBLES[host], seed=1, lease_s=2.0)
+    await stormy(host, SAGAS, TROUBLES[host], SHORT, seed=1, lease_s=2.0)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("host", PLACES)
 async def test_three_hundred_sagas_end_once_whatever_happens(host: str) -> None:
     if reason := missing(host):
         pytest.skip(reason)
-    await stormy(host, LONG_SAGAS, ALL_TROUBLES * 3, seed=7)
+    await stormy(host, LONG_SAGAS, ALL_TROUBLES * 2, LONG, seed=7)
 
 
-async def stormy(host: str, sagas: int, troubles: tuple[str, ...], *, seed: int, lease_s: float = 3.0) -> None:
+async def stormy(
+    host: str, sagas: int, troubles: tuple[str, ...], outages: Outages, *, seed: int, lease_s: float = 3.0
+) -> None:
     """Sagas under troubles, one after the other; and a question, a timer and every kind of wake."""
     chance = random.Random(seed)
     async with fleet(host, lease_s=lease_s) as world:
+        world.watch()
         stopped = ""
         share = max(1, sagas // (len(troubles) + 1))
         certain = [
@@ -51,34 +69,49 @@ async def stormy(host: str, sagas: int, troubles: tuple[str, ...], *, seed: int,
             for _ in range(share):
                 await world.start(saga(chance), chance.choice(WAKES))
             await asyncio.sleep(chance.uniform(0.2, 0.8))
-            stopped = await made(world, trouble) or stopped
+            stopped = await made(world, trouble, outages) or stopped
         for _ in range(sagas - share * len(troubles)):
             await world.start(saga(chance), chance.choice(WAKES))
         runs = await world.end_all(within_s=90 + sagas)
         assert await world.flaws(runs, stopped) == []
+        assert await world.missed() == []
+        assert (await world.writer.reader.verify(replay=True)).breaks == ()
         assert len(runs) == sagas + len(certain)
 
 
-async def made(world: Fleet, trouble: str) -> str:
+async def made(world: Fleet, trouble: str, outages: Outages) -> str:
     """Make trouble; the owner that was stopped and goes on, if any."""
-    if trouble == "kill":
-        world.nodes[-1].kill(signal.SIGKILL)
-        await world.node()
-    if trouble == "stop":
-        node = world.nodes[-1]
-        node.kill(signal.SIGSTOP)
-        await world.node()
-        await asyncio.sleep(2 * world.lease_s)
-        node.kill(signal.SIGCONT)
-        await asyncio.sleep(1)
-        node.kill(signal.SIGTERM)  # it hands over what it has got since
-        return node.owner
-    if trouble == "host" and world.temporal is not None:
-        world.temporal.stop()
-        await asyncio.sleep(DOWN_S)
-        world.temporal.start()
-    if trouble == "postgres":
-        world.postgres.stop()
-        await asyncio.sleep(DOWN_S)
-        world.postgres.start()
+    match trouble:
+        case "kill":
+            world.nodes[-1].kill(signal.SIGKILL)
+            await world.node()
+        case "stop":
+            node = world.nodes[-1]
+            node.kill(signal.SIGSTOP)
+            await world.node()
+            await asyncio.sleep(2 * world.lease_s)
+            node.kill(signal.SIGCONT)
+            await asyncio.sleep(1)
+            node.kill(signal.SIGTERM)  # it hands over what it has got since
+            return node.owner
+        case "host" if world.temporal is not None:
+            world.temporal.stop()
+            await asyncio.sleep(outages.host_s)
+            world.temporal.start()
+        case "postgres" if world.postgres is not None:
+            world.postgres.stop()
+            await asyncio.sleep(outages.postgres_s)
+            world.postgres.start()
+        case "rolling":
+            await rolling(world)
+        case _:
+            pass  # there is no such server under this host
     return ""
+
+
+async def rolling(world: Fleet) -> None:
+    """Start a node, then end an old one in its own time; one after the other."""
+    for old in [node for node in world.nodes if node.process.poll() is None]:
+        await world.node()
+        old.kill(signal.SIGTERM)
+        await asyncio.to_thread(old.process.wait, 60)
