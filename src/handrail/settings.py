@@ -80,7 +80,8 @@ class Choices(Struct, frozen=True, kw_only=True):
 
 
 TABLES: Final = (
-    *("approvals", "checks", "groups", "http", "models", "policy", "secrets", "servers", "shell", "tools", "witnesses"),
+    *("approvals", "backup", "checks", "groups", "http", "models", "policy", "secrets", "servers", "shell", "tools"),
+    "witnesses",
 )
 """The tables of a config file; the modules that read them check their content (tools/configuration.py and others)."""
 SANDBOX: Final = "sandbox"

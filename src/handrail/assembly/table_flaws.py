@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from handrail.assembly.backups.schedule import rules_of
 from handrail.assembly.checks import sandbox_of, shell_of
 from handrail.assembly.opening import witnesses_named
 from handrail.assembly.people import policy_of
@@ -41,3 +42,4 @@ def _readers(settings: Settings) -> Iterator[Callable[[], Any]]:
     yield lambda: policy_of(settings)
     yield lambda: allowed_env(settings)
     yield lambda: witnesses_named(settings)
+    yield lambda: rules_of(settings)

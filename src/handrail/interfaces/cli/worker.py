@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 import click
 from msgspec.structs import replace
 
+from handrail.assembly.backups.schedule import keeping_schedule
 from handrail.assembly.opening import Assembly, ProjectAssemblies, open_assemblies, projects_of, real_folder
 from handrail.domain.definition.duration import duration_ms
 from handrail.domain.errors import HandrailError, Limited, NotFound, Unavailable
@@ -84,7 +85,7 @@ async def command(
     node = _NodeOptions(labels, slots)
     own = node.applied(settings_of(ctx))
     named = _named(own, also, node)
-    async with open_assemblies(own, actor="worker") as opener:
+    async with keeping_schedule(own), open_assemblies(own, actor="worker") as opener:
         served = _ServedProjects(own, opener, node, shows_folder=all_projects or len(named) > 1)
         for settings in named:
             await served.add(settings)

@@ -13,6 +13,8 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Final
 
+from handrail.assembly.backups.register import BackupProof
+from handrail.assembly.backups.schedule import state_of
 from handrail.assembly.checks import sandbox_of
 from handrail.assembly.hosts import host_state
 from handrail.assembly.opening import open_reader, open_store, witness_states
@@ -62,6 +64,7 @@ async def home_checks(settings: Settings, *, started: tuple[float, float]) -> As
     yield _keys(settings)
     for check in await _witnesses(settings):
         yield check
+    yield _backups(settings)
     yield await _clock(settings, started)
     yield _trust(settings)
     yield _approvals(settings)
@@ -170,6 +173,28 @@ def _witness(name: str, state: CopyState, last: Checkpoint) -> DoctorCheck:
             f"witness {name}", f"{copied}; the newest is {last.number}", "sign and copy: handrail journal checkpoint"
         )
     return ok(f"witness {name}", f"{copied}, {_age(system_clock() - state.at)} ago")
+
+
+def _backups(settings: Settings) -> DoctorCheck:
+    """How old the newest backup is, and whether it was ever restored and verified."""
+    try:
+        state = state_of(settings)
+    except HandrailError as error:
+        return fail("backups", str(error), error.hint)
+    newest = state.newest
+    if newest is None or state.age_ms is None:
+        if not settings.journal.exists():
+            return ok("backups", "there is nothing to back up yet")
+        how = "`handrail db backup FOLDER`, or a schedule in [backup] of config.toml: docs/operations/backup.md"
+        return warn("backups", "there is none: a lost disk loses everything", how)
+    what = f"the newest is {_age(state.age_ms)} old, {newest.proof.value}"
+    if newest.proof is BackupProof.BROKEN:
+        return fail("backups", f"{what}: {newest.reason}", "make another one: `handrail db backup FOLDER`")
+    if state.is_overdue:
+        return warn("backups", f"{what}: that is too old", "make another one: `handrail db backup FOLDER`")
+    if newest.proof is not BackupProof.VERIFIED:
+        return warn("backups", what, f"`handrail db verify {newest.folder}`")
+    return ok("backups", what)
 
 
 def _age(passed_ms: int) -> str:
