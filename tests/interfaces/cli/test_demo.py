@@ -40,6 +40,9 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
 
 
 def test_the_demo_runs_to_its_end_and_leaves_nothing_behind(shell: Shell) -> None:
+    # What the user has chosen for real work has no part in it: no witness, no passphrase, no server.
+    witness = shell.folder / "witness.jsonl"
+    shell.configure(f'[witnesses]\ntargets = ["file:{witness}"]\n[approvals]\npassphrase = true\n')
     result = shell.run("demo", "--yes")
     assert result.exit_code == 0, result.output
     for sign in PROMISED:
@@ -48,7 +51,8 @@ def test_the_demo_runs_to_its_end_and_leaves_nothing_behind(shell: Shell) -> Non
     assert "completed; published on the server: app" in result.stdout
     assert "detected: run_" in result.stdout
     assert list((shell.folder / "tmp").iterdir()) == []
-    assert not shell.home.exists()
+    assert [one.name for one in shell.home.iterdir()] == ["config.toml"]
+    assert not witness.exists()
 
 
 def test_nobody_answers_for_a_person_who_is_silent(shell: Shell) -> None:
