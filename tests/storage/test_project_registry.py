@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from support import seeded_entropy
 
 REGISTER = """
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from handrail.storage.project_registry import ProjectRegistry
 for name in sys.argv[2:]:
@@ -201,12 +203,13 @@ def test_handrails_own_folder_is_no_project_by_any_way(
     if is_linked:
         given.symlink_to(inside)
     other = registry.register(folder(tmp_path, "shop"))
-    for attempt in (
+    attempts: list[Callable[[], object]] = [
         lambda: registry.register(given),
         lambda: registry.move(other.id, given),
         lambda: registry.move(other.id, given, replaces=True),
         lambda: registry.join("prj_22222222", given),
-    ):
+    ]
+    for attempt in attempts:
         with pytest.raises(Invalid, match="it is in HANDRAIL_HOME"):
             attempt()
     assert [one.folder for one in registry.all()] == [other.folder]
