@@ -98,6 +98,7 @@ class RuleMemory:
     def _find(self, key: str) -> CheckOutcome | None:
         path = self._path(key)
         entry = _read(path)
+        # The name of the file is only a digest of the key; the key inside decides.
         if entry is None or entry.key != key:
             return None
         self._touch(path)
@@ -152,6 +153,7 @@ class RuleMemory:
                 continue
             if _name.fullmatch(path.name) and stat.S_ISREG(status.st_mode):
                 kept.append((path, status))
+            # A temporary file that is young belongs to another process that is writing right now.
             elif not self._is_at_work(path, status):
                 _remove(path)
         return sorted(kept, key=lambda one: one[1].st_mtime_ns, reverse=True)

@@ -75,6 +75,7 @@ class CheckpointFile:
         with locked(self._folder / LOCK_FILE):
             if self._path.exists():
                 aside = next(path for k in count(1) if not (path := self._path.with_name(f"log.{k}.jsonl")).exists())
+                # Never deleted: an old log that does not fit is the evidence of what happened.
                 self._path.rename(aside)
                 sync_folder(self._folder)
             self._write(sealed, "")
@@ -87,6 +88,7 @@ class CheckpointFile:
             present = checkpoint_digest(_read(line, "the last line").checkpoint) if line else ""
             if present != after:
                 return False  # another process sealed a checkpoint in the meantime: the log must not fork
+            # What stands behind the last whole line is a write that was cut off by a crash. It was never acknowledged.
             file.truncate(end)
             file.seek(end)
             file.write(checkpoint_line(sealed))
@@ -118,6 +120,7 @@ def _read(line: bytes, name: str) -> SealedCheckpoint:
 def _whole_lines(path: Path) -> Generator[bytes, None, None]:
     try:
         with path.open("rb") as file:
+            # A line without an end is still being written, or was cut off: in both cases it does not count yet.
             yield from (line for line in file if line.endswith(b"\n"))
     except FileNotFoundError:
         return

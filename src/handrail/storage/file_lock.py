@@ -46,6 +46,7 @@ def locked(path: Path, *, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
             except OSError as error:
                 if time.monotonic() >= deadline:
                     raise Unavailable(f"another process holds {path.name} in {path.parent.name}") from error
+                # Polled, not waited for: a lock that blocks can't be given up when the time is over.
                 time.sleep(LOCK_RETRY_S)
         yield
     finally:

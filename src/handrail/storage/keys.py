@@ -101,6 +101,7 @@ class PrivateKey:
 
     def derived(self, label: bytes) -> bytes:
         """A secret of this key for another purpose, from which the key can't be found."""
+        # Other purposes never see the seed itself: a flaw in one of them can't forge signatures.
         return hmac.digest(self._seed, label, "sha256")
 
     def sign(self, message: bytes) -> bytes:

@@ -78,6 +78,8 @@ class MemoryStore:
         """Append the records of one stream and their change, all or nothing."""
         admitted_bytes(records, change, lease)
         self._require_open()
+        # All checks come before the first change, so that a refused append leaves nothing behind: there is no rollback
+        # here.
         self._require_held(lease, is_first=records[0].n == 1)
         self._require_following(records)
         self._require_run(records[0].stream, change)

@@ -58,6 +58,7 @@ def sealed(public: str, message: bytes) -> bytes:
     from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
     theirs = bytes.fromhex(public)
+    # A new key for each box: that is also why the nonce may be the same each time.
     private = X25519PrivateKey.generate()
     mine = private.public_key().public_bytes_raw()
     key = _key(private.exchange(X25519PublicKey.from_public_bytes(theirs)), mine + theirs)
@@ -68,4 +69,5 @@ def _key(shared: bytes, salt: bytes) -> bytes:
     from cryptography.hazmat.primitives.hashes import SHA256
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+    # Both public keys are in the salt, so that a box can't be passed on under another sender's or reader's name.
     return HKDF(SHA256(), 32, salt=salt, info=LABEL).derive(shared)

@@ -44,6 +44,8 @@ class ProcessPresence:
         with _translated_errors(owner):
             make_private_folder(folder)
             with locked(folder / LOOK_FILE, wait_s=LOOK_WAIT_S):
+                # Under the lock for looking: otherwise a process that looks could hold the file for a moment, and this
+                # one would believe that its name is taken.
                 file = _locked(path, os.O_CREAT)
         if file is None:
             raise Conflict(f"another process already works as {owner}", hint="choose another name for this one")
@@ -58,6 +60,7 @@ class ProcessPresence:
         if self._file is None:
             return
         self._release()
+        # The lock is gone with the file descriptor; what is left is to remove the file.
         with suppress(Unavailable):  # if this fails, the next process that looks removes the file
             is_alive(self._folder, self._owner)
 
@@ -135,5 +138,7 @@ def _release_all() -> None:
         presence._release()
 
 
+# A lock belongs to the open file, which a forked child shares: a child that outlives its parent would keep it present
+# for ever.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_release_all)

@@ -26,4 +26,6 @@ class SharedPresence:
 
     def is_alive(self, owner: str) -> bool:
         """False only if the owner is known to be gone."""
+        # A process of another machine can't be seen from here. It counts as alive until its beat has been silent for
+        # the length of a lease.
         return not owner.startswith(self.prefix) or self.local.is_alive(owner)

@@ -79,6 +79,7 @@ class Agenda:
     def update(self, run: Run, paths: Iterable[str]) -> None:
         """Apply what has happened to these steps, and to the run."""
         paths = list(paths)
+        # Everything that followed from a withdrawn approval may have to close, at any depth.
         if run.approvals and any(_is_reopened(self.run.step(path), run.step(path)) for path in paths):
             self._start_over(run)
             return
@@ -115,6 +116,7 @@ class Agenda:
     def _come_due(self, path: str) -> None:
         state, opened = self.run.step(path), self.lanes.at(path)
         if state.status is StepStatus.WAITING and state.digest:
+            # An approval or a question: expiring it is a command, which the turn makes.
             self.tracked.expired[path] = None
         elif opened is None:
             return  # the step that contains it has ended
@@ -126,6 +128,8 @@ class Agenda:
     def _see(self, path: str) -> None:
         opened, name = self.lanes.at(path), path.rpartition(".")[2]
         state, before = self.run.step(path), self._known.get(path, StepStatus.PENDING)
+        # What is known here, not `run.steps`: it decides whether a dependency was satisfied just now, or counted
+        # before.
         self._known[path] = state.status
         step = opened.lane.course.named[name] if opened is not None else locate(self.definition, path).step
         self.tracked.note(path, step, state)
@@ -236,6 +240,7 @@ class Agenda:
             return
         opened = self.lanes.by_prefix[lane.prefix] = OpenLane(lane, order, chain)
         for name in lane.course.named:
+            # The lane counts its dependencies from nothing, so each of its steps must be seen again as if it were new.
             self._known.pop(lane.prefix + name, None)
         for name, missing in [] if opened.is_revisited else list(opened.missing.items()):
             if not missing and self.run.step(lane.prefix + name).status is StepStatus.PENDING:
@@ -249,6 +254,7 @@ class Agenda:
 
     def _touch_parent(self, opened: OpenLane) -> None:
         parent = opened.lane.parent
+        # Only what may change the container: looking at it after each event would cost as much as the run is deep.
         if parent and (not opened.left or not opened.moving or parent in self.containers):
             self._touched.add(parent)
 
@@ -270,12 +276,14 @@ class Agenda:
             return
         if self.undos.is_on:
             return
+        # Nothing starts any more but undos; what is in progress is journaled as late, or ends.
         self.lanes.by_prefix.clear()
         self.ready_steps.clear()
         for kept in (self.tracked.busy, self.containers, self._touched):
             kept.clear()
         self.undos.turn(self.run)
         for path in sorted(self.undos.under_way):
+            # An undo that failed waits for its next try, and that time was set before the run turned.
             self._timers.set(path, self.run.step(path).due)
             self._enter_undo(path)
 

@@ -70,6 +70,7 @@ def apply_to_breaker(breaker: Breaker, event: ServerEvent) -> Breaker:
 
 def after_answer(breaker: Breaker, category: Category | None, message: str, *, now: int) -> list[ServerEvent]:
     """The events that a call's outcome causes; a category of None is a success."""
+    # An answer that blames the caller shows that the server works.
     if category not in SERVERS_FAULT:
         return [] if breaker.status is BreakerStatus.CLOSED else [BreakerClosed(server=breaker.server)]
     failures = breaker.failures + 1
@@ -77,5 +78,6 @@ def after_answer(breaker: Breaker, category: Category | None, message: str, *, n
         return []
     if breaker.status is BreakerStatus.OPEN:
         return []  # this call started before the breaker opened: it says nothing new
+    # Without jitter: one probe at a time goes out, so there is no herd to spread.
     until = now + min(OPEN_MS_FIRST * 2**breaker.opened, OPEN_MS_MAX)
     return [BreakerOpened(server=breaker.server, failures=failures, until=until, message=message)]

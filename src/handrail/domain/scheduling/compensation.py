@@ -88,6 +88,7 @@ def lasting_effect(found: Located, state: StepState) -> bool:
 
 def holding_back(run: Run, definition: Definition, path: str) -> str | None:
     """A step that must be undone before this one, because it ran after it; None if this one can be undone now."""
+    # Diamonds in the graph: without this, the same steps would be visited once for every path to them.
     seen: set[str] = set()
     waiting = list(_built_on(run, definition, locate(definition, path)))
     while waiting:
@@ -118,6 +119,7 @@ def _built_on(run: Run, definition: Definition, found: Located) -> Iterator[Loca
         next_round = lane.loops[-1].round + 1
         if next_round < _rounds(run, lane.parent):
             yield from _steps_of(lane_in(definition, container, next_round))
+    # What follows the container could only start after this step, too.
     yield from _built_on(run, definition, container)
 
 

@@ -92,6 +92,7 @@ def _next_round(run: Run, definition: Definition, found: Located, rounds: Rounds
     started = state.round + 1
     if _is_enough(run, lane, rounds, started):
         return CompleteStep(step=container)
+    # Somebody who retries a loop at its bound grants it that many rounds again.
     if started - state.granted >= rounds.bound:
         if rounds.at_max is AtMax.LEAVE:
             return CompleteStep(step=container)

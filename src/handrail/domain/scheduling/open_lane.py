@@ -24,6 +24,7 @@ class OpenLane:
         self.lane = lane
         self.order = order
         self.chain = chain
+        # Counted down as steps end, so that a step becomes ready without looking at all that it needs.
         self.missing = {name: len(needs) for name, needs in lane.course.needs.items()}
         self.left = set(lane.course.named)
         self.moving: set[str] = set()

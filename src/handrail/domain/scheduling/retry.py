@@ -50,6 +50,7 @@ def due_of(
     delay = backoff_ms(policy, failures)
     if policy.jitter:
         delay = int(delay * random)
+    # What the server asked for is a minimum; jitter must not go below it.
     return now + min(max(delay, retry_after_ms or 0), WAIT_MS_MAX)
 
 

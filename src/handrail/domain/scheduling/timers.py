@@ -21,6 +21,7 @@ class Timers:
         if due is None:
             self._due.pop(path, None)
         elif self._due.get(path) != due:
+            # An equal time is not pushed again: a step that is reported often would fill the heap.
             self._due[path] = due
             heappush(self._heap, (due, path))
 

@@ -76,6 +76,7 @@ def ready_for_agent(agenda: Agenda, *, check: InputCheck) -> list[str]:
 def _doing(agenda: Agenda, check: InputCheck, under_way: Collection[str], at_most: int) -> Turn:
     run = agenda.run
     if run.deadline is not None and agenda.now >= run.deadline:
+        # Before anything else: after its deadline a run starts nothing, not even what became ready in the same turn.
         return Turn((ExpireRun(),))
     if commands := _noted(agenda, check, under_way):
         return Turn(tuple(commands))
@@ -103,6 +104,7 @@ def _undoing(agenda: Agenda, check: InputCheck, under_way: Collection[str], at_m
 
 def _noted(agenda: Agenda, check: InputCheck, under_way: Collection[str]) -> list[Command]:
     """What must be journaled before another step starts: expired and withdrawn questions, rounds, lost attempts."""
+    # In progress by the journal, but not here: whoever had the lease before has gone in the middle of it.
     lost = agenda.tracked.busy.difference(under_way)
     if not lost and not agenda.tracked.expired and not agenda.tracked.withdrawn and not agenda.containers:
         return []  # the usual case, checked at every event of a run
@@ -132,6 +134,7 @@ def _interrupted(agenda: Agenda, under_way: Collection[str]) -> tuple[list[str],
 def _halted(agenda: Agenda, policy: OnFailure) -> tuple[Command, ...]:
     if policy is OnFailure.STOP:
         return (FinishRun(),)
+    # The first that failed with this policy: later failures are its consequences more often than not.
     path = next(path for path, own in agenda.tracked.failed.items() if own is policy)
     return (StartCompensation(reason=f"{path} failed: {agenda.run.step(path).message}"),)
 

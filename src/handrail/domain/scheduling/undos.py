@@ -41,6 +41,8 @@ class Undos:
         self._place = {path: place for place, path in enumerate(order)}
         for path in order:
             state = run.step(path)
+            # `turned` is when the run began to undo, or was asked to try again: an older failure has been answered by
+            # that.
             if state.broke > run.turned:
                 continue  # its undo has failed permanently since, and no retry was requested
             if state.status is StepStatus.COMPENSATING:
@@ -82,6 +84,7 @@ class Undos:
 
     def _put(self, run: Run, path: str) -> None:
         """Let the undo of a step start, or wait for the later step that blocks it."""
+        # Each waits for one later step only; when that is undone it is looked at again, and may wait for another.
         later = holding_back(run, self.definition, path)
         if later is None:
             self.ready.add(path, self._place.get(path, 0))

@@ -29,6 +29,7 @@ from handrail.storage.postgres.texts import read, stored
 
 async def rebuild(connection: Connection, streams: Streams, stream: str, change: Change) -> None:
     """Replace the stored projections of a stream."""
+    # An append between reading the events and writing the rows would leave rows of an older state.
     await connection.execute(queries.LOCK_STREAM, stored(stream))
     if await _event(connection, stream) is None:
         raise NotFound(f"there is no stream {stream!r}")
@@ -47,6 +48,7 @@ async def erase(
 ) -> None:
     """Replace the stored record with `record`, append the note, and rewrite the projections of its stream."""
     require_erasure(await _event(connection, record.stream, record.n), record)
+    # In the same transaction: there is never an erased event without the event that says so.
     await _append(connection, LaneAppend(note, NO_CHANGE))
     await connection.execute(
         queries.ERASE_EVENT, record.salt, record.body, record.erased, stored(record.stream), record.n
@@ -87,5 +89,6 @@ async def _replace(connection: Connection, streams: Streams, stream: str, change
         await connection.fetch(queries.PUT_STEPS, *step_columns(change.steps))
     if change.plan is not None:
         await connection.fetch(queries.PUT_PLANS, plans_text([change.plan]))
+    # Whether workers see the run depends on a column beside its head, which the new row may contradict.
     await connection.execute(queries.WAKE_AGAIN, stored(stream))
     streams.forget([stream])

@@ -33,6 +33,7 @@ class PostgresLimits:
             [float(one.per_ms) for one in limits],
         )
         wait_ms = rows[0][0]
+        # Rounded up: asking a moment too early would cost another round trip.
         return int(wait_ms) + 1 if wait_ms > 0 else 0
 
     async def leave(self, owner: str, limits: Sequence[FleetLimit]) -> None:

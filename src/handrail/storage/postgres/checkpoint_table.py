@@ -59,6 +59,8 @@ class CheckpointTable:
     @contextlib.asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
         """Be the one that signs, from here to the end of the block; wait while another does."""
+        # Signing is done by one node at a time: two checkpoints after the same one would be a fork of the log. A turn
+        # ends by itself, because the node that has it may die.
         for _ in range(WAITS_MAX):
             if await self._connections.ask(queries.TAKE_TURN, SEALER, self._node, TURN_S):
                 break

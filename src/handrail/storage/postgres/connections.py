@@ -93,6 +93,8 @@ class Connections:
             async with self.reading() as connection:
                 async with connection.transaction():
                     process, version, commit, encoding, is_copy = await connection.fetchrow(queries.SERVER)
+                # A pooler greets in the name of a server process that does not answer the query: that is how it is
+                # recognised.
                 self.is_pooled = process != connection.get_server_pid()
                 if self.is_pooled:
                     connection.terminate()  # it would prepare statements
@@ -140,6 +142,7 @@ class Connections:
                 yield connection
             except BaseException as error:
                 # Whatever ended it, an answer may still be on its way.
+                # A cancelled query is the common case: the next borrower would read the rows that are still coming.
                 if not isinstance(error, HandrailError | asyncpg.PostgresError) or is_lost(error):
                     connection.terminate()
                 raise
@@ -161,6 +164,7 @@ class Connections:
             except BELOW as error:
                 if is_last or not is_lost(error):
                     raise store_error(error, self.name) from error
+                # After a restart of the server all idle connections are dead, not only this one: each would cost a try.
                 self._forget_idle()
         raise closed(self.name)
 
@@ -169,6 +173,7 @@ class Connections:
         """A connection of its own that sees the store as it is now, whatever is written meanwhile."""
         self.require_open()
         connection = self._idle.pop() if self._idle else await self.connect()
+        # Not counted against the readers: a verification of hours must not keep short reads waiting.
         is_whole = False
         try:
             async with connection.transaction(isolation="repeatable_read", readonly=True):
@@ -209,6 +214,7 @@ class Connections:
 def _require(name: str, *, version: int, commit: str, encoding: str) -> None:
     if version < SERVER_NEEDED:
         raise Unavailable(f"{name} is PostgreSQL {version // 10_000}; handrail needs 14 or newer", hint="upgrade it")
+    # "Acknowledged" means synced: with this setting a crash of the server would take back what we have promised.
     if commit == "off":
         raise Invalid(
             f"{name} has synchronous_commit = off: what was acknowledged could be lost",

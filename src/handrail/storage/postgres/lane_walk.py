@@ -50,6 +50,7 @@ async def walk(connection: Connection, after: Mark, until: Mark, size: int) -> A
     """The rows between two marks, in batches, in the order of their positions."""
     known = after.counts
     lanes = [LaneReader(connection, lane, known.get(lane, 0), count) for lane, count in until.lanes]
+    # Enough of each lane to fill a batch together, not a batch of each: there may be a hundred lanes.
     part = max(PART_MIN, size // max(1, len(lanes)))
     batch: list[Any] = []
     async for row in _merged(lanes, part):
@@ -70,6 +71,7 @@ async def _merged(lanes: Sequence[LaneReader], part: int) -> AsyncIterator[Any]:
     while heap:
         _, index, row = heap[0]
         yield row
+        # Only this lane has moved on, so one step of the heap restores the order over all of them.
         following = await lanes[index].next_row(part)
         if following is None:
             heappop(heap)

@@ -26,6 +26,7 @@ async def claim(
     rows = await connection.fetch(queries.CLAIM, stored(owner), *seen)
     granted = {read(run): epoch for run, epoch in rows}
     await connection.execute(queries.PUT_WORKER, stored(owner))
+    # The epochs that are remembered are old now: an append of this process under its new lease would be refused.
     streams.forget(granted)
     # In the order in which they were asked for, each once.
     return [

@@ -51,6 +51,7 @@ class News:
         """Call something when others have written; returns how to stop that."""
         token = object()
         self._listeners[token] = heard
+        # A pooler gives the connection to others after each transaction: notifications would never arrive.
         if not self._connections.is_pooled and (self._hearing is None or self._hearing.done()):
             self._hearing = asyncio.get_running_loop().create_task(self._hear())
         return lambda: self._stop(token)
@@ -70,6 +71,7 @@ class News:
 
     async def _tell(self) -> None:
         loop = asyncio.get_running_loop()
+        # NOTIFY takes a lock over the whole database at commit: one for each append would put all nodes in a queue.
         await asyncio.sleep(max(0.0, self._notified_s + GATHER_S - loop.time()))
         self._notified_s = loop.time()
         try:
@@ -94,6 +96,8 @@ class News:
                     with contextlib.suppress(TimeoutError):
                         async with asyncio.timeout(CHECK_S):
                             await self._heard.wait()
+                    # A network that drops packets looks like silence; this query fails then, and the connection is
+                    # replaced.
                     if not self._heard.is_set():
                         await connection.execute("select 1")
                     self._heard.clear()
@@ -105,6 +109,7 @@ class News:
                 connection.terminate()
 
     def _notice(self, _connection: object, _process: int, _channel: str, teller: object) -> None:
+        # Our own appends are known here already.
         if teller != self._name:
             self._heard.set()
 

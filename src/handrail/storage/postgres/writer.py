@@ -120,6 +120,8 @@ class LaneWriter:
         for _ in range(TRIES_MAX):
             try:
                 connection = await self._connected()
+                # The connection broke after the call was sent. Whether it was committed is not known: appending again
+                # would be refused as a conflict, although it was our own append that came first.
                 if not is_sure:
                     done |= await self._found(connection, appends)
                     is_sure = True
@@ -141,6 +143,7 @@ class LaneWriter:
         await self._look_up(connection, wanted - self._streams.known.keys(), fresh)
         batch = _batch_of(appends, self._streams)
         refused = {one.stream for one, answer in zip(appends, batch.answers, strict=True) if answer is not None}
+        # A refusal by what the store just said is final; one by memory may be wrong, because another node has written.
         if not refused - fresh:
             return batch
         await self._look_up(connection, refused - fresh, fresh)
@@ -149,12 +152,15 @@ class LaneWriter:
     async def _sent(self, connection: Connection, batch: Batch, fresh: set[str]) -> bool:
         """Whether a batch was written; if not, how its streams are is known now."""
         arguments = batch.arguments(self._streams.definitions)
+        # The function compares every end and lease under its lock and writes all or nothing: one round trip, and no
+        # transaction that waits for this process.
         differing = await _asked(connection, self._connections, queries.APPEND, *arguments)
         if not differing:
             for stream, end in batch.after.items():
                 self._streams.put(stream, end)
             self._streams.definitions.update(name for one in batch.admitted for name, _ in one.change.definitions)
             self._streams.trim()
+            # After the commit only: who is woken by it must find what it is woken for.
             self._wrote()
             return True
         self._correct(batch, {read(row[0]): row for row in differing})
@@ -207,6 +213,7 @@ class LaneWriter:
                 job.future.set_result(answer)
 
     async def _transacted(self, write: Callable[[Connection, Streams], Awaitable[Any]]) -> Any:
+        # A serialization failure or a lost connection leaves nothing behind: a transaction may simply be repeated.
         for is_last in (False, False, True):
             connection = await self._connected()
             try:
@@ -233,6 +240,7 @@ class LaneWriter:
 
 async def _asked(connection: Connection, connections: Connections, query: str, *values: Any) -> list[Any]:
     """The rows of a query, which is a transaction of its own."""
+    # Behind a pooler each statement outside a transaction may reach another server process, without our settings.
     if not connections.is_pooled:
         return await connection.fetch(query, *values)
     async with connection.transaction():

@@ -40,10 +40,12 @@ def erase(
     """Replace the stored record with `record`, append the note, and rewrite the projections of its stream."""
     stored = _event(connection, record.stream, record.n)
     require_erasure(stored, record)
+    # The note that something was erased is in the same transaction: there is never an erased event without one.
     (refused,) = appender.append([Append(note, NO_CHANGE)])
     if refused is not None:
         raise refused
     connection.execute(MARK_PENDING)
+    # The hash stays: it covers a salted digest of the body, and the salt goes with the body.
     connection.execute(queries.ERASE_EVENT, (record.salt, record.body, record.erased, record.stream, record.n))
     _drop(connection, record.stream)
     appender.put_projections(record.stream, change)

@@ -121,6 +121,7 @@ class Appender:
         self._version = -1
 
     def _catch_up(self) -> None:
+        # One cheap pragma instead of a query for each stream: as long as only we write, all that is remembered is true.
         (version,) = self._connection.execute(queries.OTHERS_WROTE).fetchone()
         if version != self._version:
             self.forget()
@@ -139,6 +140,7 @@ class Appender:
             return refused
         if change.steps and change.run is None and known.number is None:
             return steps_without_run(stream)
+        # Numbers are given out here, inside the write lock: so they have no gaps, even over several processes.
         seq = self._seq
         for record in records:
             seq += 1
@@ -170,6 +172,7 @@ class Appender:
                 number = self._number = self._number + 1
             pinned = (run.workflow, run.definition, run.mode, run.goal, run.started, run.project, run.exceptions)
             seldom = (run.status, run.ended, *pinned)
+            # Most events move only four columns of a run: rewriting the indexed ones too would double what is written.
             if seldom == steady and number not in rows.runs:
                 rows.moves[number] = (run.updated, run.done, run.n, bytearray(run.head), number)
             else:

@@ -55,6 +55,7 @@ def open_writer(place: StoreLocation, migrations: Sequence[Migration]) -> sqlite
         connection = _connect(place, "rw")
         with closed_on_error(connection):
             _require_ours(connection, place.name)
+            # Only after we know that the file is ours: some of these settings change a database for good.
             for setting in WRITER_SETTINGS:
                 connection.execute(setting)
             _switch_to_wal(connection, place)
@@ -74,6 +75,7 @@ def open_reader(place: StoreLocation) -> sqlite3.Connection:
             _require_ours(connection, place.name)
     except BELOW as error:
         if _is_at_rest(error, place.path):
+            # A backup on a read-only disk: without this, SQLite would want to create its log beside the file.
             return _connect(place, "ro&immutable=1")
         raise store_error(error, place) from error
     return connection
@@ -127,6 +129,7 @@ def _make_private(path: Path) -> None:
         return
     os.close(file)
     path.chmod(0o600)  # whatever the umask is
+    # Otherwise a power failure could take away the whole file, although its content was synced.
     sync_folder(path.absolute().parent)
 
 
@@ -183,5 +186,6 @@ def _is_at_rest(error: Exception, path: Path) -> bool:
         code_of(error) == sqlite3.SQLITE_CANTOPEN
         and path.is_file()
         and os.access(path, os.R_OK)
+        # With events still in the log, an immutable reader would not see them, and report an old state as the truth.
         and not (log.exists() and log.stat().st_size)
     )

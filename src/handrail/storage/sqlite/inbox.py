@@ -36,6 +36,7 @@ class Inbox(Generic[Job]):
         with self._lock:
             if self._is_closed:
                 raise closed(self._name)
+            # Refused at once instead of waiting: a caller that can repeat is better off than one whose memory fills up.
             if len(self._waiting) >= JOBS_MAX or self._bytes > BYTES_MAX:
                 raise Limited(
                     f"{len(self._waiting)} appends already wait for {self._name}", hint="repeat the call in a moment"
@@ -43,6 +44,8 @@ class Inbox(Generic[Job]):
             self._waiting.append((job, size))
             self._bytes += size
             if self._is_idle:
+                # Only a thread that sleeps is woken: under load, that is one switch for a batch instead of one for each
+                # job.
                 self._is_idle = False
                 self._filled.notify()
 

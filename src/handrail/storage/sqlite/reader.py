@@ -54,6 +54,7 @@ class Readers:
     def leave(self, snapshot: ReadSnapshot) -> None:
         """End a snapshot, without waiting for a query that may still run on it."""
         try:
+            # In a thread, behind a query that may be running: closing under it would crash SQLite.
             self._threads.submit(snapshot.close)
         except RuntimeError:  # the threads were closed in the meantime, so no query is running
             snapshot.close()
@@ -81,6 +82,7 @@ class Readers:
 
     def _answer(self, question: Callable[[sqlite3.Connection], Answer]) -> Answer:
         try:
+            # At most one for each thread, so the list needs no bound; pop and append of a list are atomic.
             connection = self._idle.pop()
         except IndexError:
             connection = open_reader(self._place)

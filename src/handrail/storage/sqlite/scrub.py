@@ -41,9 +41,11 @@ class Scrubber:
     def scrub(self, *, patience_ms: int) -> bool:
         """Try to remove all old bytes; a reader of an older snapshot delays this. Whether it succeeded."""
         if not self._is_rewritten:
+            # Once: while a reader holds up the log, rewriting the file again each time would only make the log grow.
             self._connection.execute(REWRITE_FILE)
             self._is_rewritten = True
         if self.empty_log(patience_ms=patience_ms):
+            # Only when the log is empty, too: it has copies of the old pages until then.
             self._connection.execute(MARK_DONE)
             self.is_pending = False
         return not self.is_pending

@@ -84,6 +84,8 @@ class Writer:
             if self._scrubber.is_pending:
                 self._is_scrubbed(patience_ms=0)
             while jobs := self._inbox.take():
+                # Appends share a transaction, and so a sync. An amendment (an erasure, a rebuilt row) gets its own: if
+                # it fails, the appends around it must not fail with it.
                 for amends, group in groupby(jobs, key=lambda job: isinstance(job, Amendment)):
                     together = list(group)
                     _deliver(together, self._amended(together) if amends else self._answers(together))
@@ -135,6 +137,8 @@ class Writer:
             if answer is None and isinstance(job, Amendment) and job.scrubs
         ]
         if erasures:
+            # The mark in the file is part of the erasure's own transaction: if the process ends before the old bytes
+            # are gone, the next one goes on with it.
             self._scrubber.mark_pending()
             if not self._is_scrubbed(patience_ms=self._place.busy_ms):
                 for number in erasures:
@@ -166,6 +170,8 @@ class Writer:
             self._connection.execute(queries.COMMIT)
         except BaseException:
             self._appender.forget()
+            # Some errors (a full disk) make SQLite roll back by itself; a second ROLLBACK would then hide the first
+            # error.
             if self._connection.in_transaction:
                 self._connection.execute(queries.ROLLBACK)
             raise
@@ -184,6 +190,7 @@ def _deliver(jobs: Sequence[Job], answers: Sequence[Answer]) -> None:
     waiting = [(job.future, answer) for job, answer in zip(jobs, answers, strict=True) if job.future is not None]
     for loop in {future.get_loop() for future, _ in waiting}:
         with suppress(RuntimeError):  # a closed loop has no waiting callers
+            # One call for a whole batch: waking a loop costs a write to a pipe each time.
             loop.call_soon_threadsafe(_settle, loop, waiting)
 
 

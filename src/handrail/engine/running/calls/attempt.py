@@ -140,6 +140,7 @@ class Attempt:
     async def instantly(self) -> list[Command]:
         """Run a step without effect whose tool never waits: the commands that result, not journaled yet."""
         if wrong := self.tool.misfits(self.todo.args):
+            # Nothing was called, so this is not an error of the tool: the arguments will not get better by a retry.
             return self._misfit(wrong)
         start = StartAttempt(step=self.path, effect=Effect.NONE)
         return [start, self._outcome(self._checked(await instant_answer(self.tool, self._call())))]
@@ -163,6 +164,7 @@ class Attempt:
     async def _not_started(self, answer: ToolAnswer) -> None:
         """Journal an attempt that could not start: nothing was called, so the effect of earlier attempts is kept."""
         state = self.run.step(self.path)
+        # An earlier attempt may have changed something: forgetting its effect here would leave that out of the undo.
         before = state.effect if state.attempts and state.effect is not None else Effect.NONE
         start = StartAttempt(step=self.path, effect=before, idempotent=state.repeatable and before is not Effect.NONE)
         await self._finish(answer, StartUndo(step=self.path, idempotent=True) if self.is_undo else start)
@@ -174,6 +176,7 @@ class Attempt:
             return None
         pin, known = self.run.pins.get(self._called.spec.name, ""), digests_of(card)
         answers = self.run.step(self.path).answers or {}
+        # The answer is bound to the digest of what was shown: a tool that changes once more asks again.
         is_agreed = any((reply := answers.get(one)) is not None and reply.agreed for one in known)
         return card if pin and pin not in known and not is_agreed else None
 
@@ -202,11 +205,15 @@ class Attempt:
             return
         if call.capture is None:
             try:
+                # Before the start is journaled, and only for the first attempt: after a crash in between, a second look
+                # would take our own change for the state to go back to.
                 call, start = await self._captured(call, start)
             except ToolFailed as failure:
                 await self._not_started(_failed(failure))
                 return
         await self._grant(start)
+        # From here on the world may have changed. If the process ends now, the journal has the start, the capture and
+        # the key, and whoever takes the run over decides by these whether to call again.
         answer = await answer_of(self.tool, call, timeout_ms=self._timeout_ms())
         await self._finish(answer)
 
@@ -214,6 +221,8 @@ class Attempt:
         """A call without effect: its start is journaled together with its end, or alone if the call takes long."""
         work = asyncio.ensure_future(answer_of(self.tool, call, timeout_ms=self._timeout_ms()))
         try:
+            # Most calls without effect end at once: then start and end are one append, which halves the syncs of such a
+            # run.
             await asyncio.wait({work}, timeout=QUIET_S)
             if work.done():
                 await self._finish(work.result(), start)
@@ -253,6 +262,7 @@ class Attempt:
         await self._report(answer, *before, outcome)
         if answer.late is not None:
             await self._note_late(answer.late)
+        # Last, since the outcome must be in the journal even if the stream of the server can't be written.
         await self.parts.breakers.note(self.server, answer.category, answer.message, now=self.parts.clock())
 
     def _checked(self, answer: ToolAnswer) -> ToolAnswer:
@@ -269,6 +279,7 @@ class Attempt:
         is_result = answer.category is None and answer.later_ms is None and answer.question is None
         if not is_result or self.is_undo or not work.checks or judge is None:
             return None
+        # The checks read values as of the attempt's own run, not of a later one: they are part of this attempt.
         lane = locate(await self.parts.dispatch.definition(self.run.definition), self.path).lane
         judgement = await judge(work, answer.output, self.run, lane)
         evidence = tuple(map(evidence_data, judgement.evidence))
@@ -315,6 +326,7 @@ class Attempt:
         state = self.run.step(self.path)
         policy = policy_of(self.todo.work.retry, self.tool.spec.retry)
         random = int.from_bytes(self.parts.entropy(6), "big") / 2**48
+        # The failures of the step itself must not use up the tries of its undo.
         is_fresh_undo = self.is_undo and state.status is not StepStatus.COMPENSATING
         failures = 1 if is_fresh_undo else state.failures + 1
         return due_of(policy, failures, category, now=now, random=random, retry_after_ms=answer.retry_after_ms)
@@ -326,6 +338,8 @@ class Attempt:
             try:
                 await self._grant(*commands)
                 break
+            # Another worker has the run. It may already have lost this attempt to "uncertain": the answer that a person
+            # needs to decide that is here, so it is journaled even without the lease.
             except LeaseLost:
                 await self._note_late(answer)
                 raise
@@ -346,6 +360,7 @@ class Attempt:
                 break
             except (Unavailable, Limited) as error:
                 log.warning("the journal can't be read yet: %s", error)
+        # The store may have committed before the connection broke. The number of attempts tells: it only grows.
         now, before = run.step(self.path), self.run.step(self.path)
         if self.is_undo:
             is_over = now.status is not StepStatus.COMPENSATING or now.due is not None
@@ -355,6 +370,7 @@ class Attempt:
     async def _note_late(self, answer: ToolAnswer) -> None:
         note = NoteLateAnswer(
             step=self.path,
+            # As of the state that the call was made from, in which this attempt had not started yet.
             attempt=self.run.step(self.path).attempts + 1,
             output=answer.output,
             category=answer.category,

@@ -64,6 +64,7 @@ class Breakers:
         probe_ends = self._probes.get(server, now)
         if breaker.status is BreakerStatus.HALF_OPEN and now < probe_ends:
             return min(probe_ends, now + LOOK_AGAIN_MS)  # another call is the probe
+        # Exactly one call probes. All others wait, or a server that is just starting up would get all of them at once.
         self._probes[server] = now + PROBE_MS
         await self._write(server, [BreakerProbed(server=server)])
         return None
@@ -78,6 +79,7 @@ class Breakers:
             await self._write(server, events)
         elif breaker.status is BreakerStatus.CLOSED:
             failures = breaker.failures + 1 if category in SERVERS_FAULT else 0
+            # Kept in memory only: counting in the journal would cost an event for each call of a healthy server.
             self._known[server] = replace(breaker, failures=failures)
 
     async def _read(self, server: str) -> None:
@@ -94,6 +96,7 @@ class Breakers:
         records, _ = self.record_writer.write(self._ends[server], events, actor=self.actor)
         for event in events:
             self._known[server] = apply_to_breaker(self._known[server], event)
+        # Before the append: a call that ends meanwhile must write behind this event, not in its place.
         self._ends[server] = Head(records[-1].stream, records[-1].n, records[-1].hash)
         try:
             await self.journal.append(records, NO_CHANGE)

@@ -45,6 +45,7 @@ class Postponements:
 
     async def _postponed(self, attempt: Attempt, now: int) -> Postponed | None:
         spec, server = attempt.tool.spec, attempt.server
+        # From the cheapest question to the dearest: this process, the other nodes, the journal of the server.
         postponed = self.parts.throttle.enter(self.run_id, attempt.run.priority, spec, now=now)
         if postponed is not None:
             return postponed
@@ -57,6 +58,7 @@ class Postponements:
             until = await self.parts.breakers.open_until(server, now=now)
             is_let_through = until is None
         finally:
+            # Also when reading the breaker failed: a place that is never left would be missing for ever.
             if not is_let_through:
                 self.parts.throttle.leave(spec)
         return None if is_let_through else Postponed(f"the circuit breaker of {server} is open", until, is_breaker=True)

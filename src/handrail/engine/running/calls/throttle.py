@@ -56,6 +56,7 @@ class Throttle:
         """Let a call start (None), or say why it can't; the run is woken when it may try again."""
         limits = _limits_of(spec)
         for limit in limits:
+            # The run uses the place that was offered to it, or queues again below: either way the offer is over.
             self._offers.get(run, {}).pop(limit.name, None)
         for limit in limits:
             if limit.concurrency is not None and self._by_name[limit.name] >= limit.concurrency:
@@ -66,6 +67,7 @@ class Throttle:
             return Postponed(f"{self.calls_max} calls are running, the most that handrail makes at once")
         if self.fleet is None and (postponed := self._too_soon(limits, now)):
             return postponed
+        # A turn that was given counts as under way already; entering without one must add to it.
         if self._turns[run]:
             self._turns[run] -= 1
         else:
@@ -136,6 +138,7 @@ class Throttle:
         """Offer a free place to the next run that waits for a tool or server."""
         waiting = self._waiting.get(name)
         if waiting:
+            # The one that waited longest. It is only woken: it may have lost interest, and then gives the place back.
             run, _ = waiting.popitem(last=False)
             self._offers.setdefault(run, {})[name] = None
             self.wake(run)
@@ -151,6 +154,7 @@ class Throttle:
     def _give_turn(self) -> None:
         while self._queue and self._under_way < self.calls_max:
             _, _, run = heappop(self._queue)
+            # Runs that were forgotten stay in the heap until they come up: searching for them would cost more.
             if run in self._queued:
                 self._queued.discard(run)
                 self._turns[run] += 1

@@ -81,6 +81,7 @@ async def _given_up(work: asyncio.Task[ToolAnswer], timeout_ms: int) -> ToolAnsw
     work.cancel()
     await asyncio.wait({work}, timeout=CANCEL_WAIT_S)
     timed_out = ToolAnswer(category=Category.TIMEOUT, message=f"no answer within {duration_text(timeout_ms)}")
+    # Some tools finish instead of stopping. That they did have an effect must not be lost: it is journaled as late.
     if work.done() and not work.cancelled():
         return replace(timed_out, late=work.result())
     return timed_out
@@ -108,6 +109,7 @@ async def _said(deed: Callable[[ToolCall], Awaitable[Any]], call: ToolCall) -> T
 
 def _sized(output: Any) -> ToolAnswer:
     try:
+        # Measured here: a journal entry that is too large would be refused later, when the effect has happened.
         size = len(_encode(output))
     except (TypeError, ValueError, RecursionError) as error:
         return ToolAnswer(category=Category.TOOL_ERROR, message=f"the output is not JSON: {error}"[:MESSAGE_LENGTH_MAX])
