@@ -58,6 +58,7 @@ def _syntax(site: Site, asked: TaskOptions, tsc: FoundProgram | None) -> Sequenc
                 message="there are no JavaScript files", fix="name the folder with `path`", fixed_by=FixedBy.AGENT
             )
         ]
+    # Modules are compiled in a vm and never run: a syntax check must not execute the project.
     argv = (str(node.path), "--experimental-vm-modules", "--no-warnings", "--input-type=commonjs", "-", *asked.args)
     named = [f"const {assignment('FILES', files)}", f"const {assignment('TSC', str(tsc.path) if tsc else '')}"]
     script = "".join([*named, probe("compile.js")])
@@ -88,6 +89,7 @@ def _types(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
         return [
             CannotRun(message="there is no tsc here", fix="add typescript to the project: npm install -D typescript")
         ]
+    # With names of files tsc ignores tsconfig.json: so only if the author asked for these files.
     config = ("-p", ".") if site.has("tsconfig.json") and not asked.paths else _typed(site, asked)
     argv = (str(tsc.path), "--noEmit", "--pretty", "false", *asked.args, *config)
     fix = "fix the types"

@@ -79,6 +79,8 @@ def results(ran: Ran, *, seal: str = "") -> Result:
         if outcome:
             counts["tests"] += 1
             counts[outcome] += 1
+            # A test may be reported twice (its call and its teardown): a failure must not be covered by a later
+            # success.
             if len(tests) < PROBLEMS_MAX and tests.get(name) not in {"failed", "errors"}:
                 tests[name] = outcome
             if fact.get("raised"):
@@ -124,6 +126,7 @@ def _numbers(spans: Any) -> Iterator[int]:
     """The numbers in pairs of first and last."""
     pairs = [pair for pair in spans if isinstance(pair, list) and len(pair) == 2] if isinstance(spans, list) else []
     for first, last in pairs:
+        # Bounded: the line comes from a process that runs the code of the project.
         yield from range(whole(first), min(whole(last), whole(first) + SPAN_MAX) + 1)
 
 

@@ -41,6 +41,7 @@ class FoundProgram(Struct, frozen=True):
     @property
     def folder(self) -> Path:
         """The folder that the sandbox must make readable for it to run."""
+        # Behind the links, because a sandbox shows real folders: /usr/bin/x may lead to /opt/x/bin/x.
         real = self.path.resolve()
         return real.parent.parent if real.parent.name == "bin" else real.parent
 
@@ -58,6 +59,8 @@ class FoundProgram(Struct, frozen=True):
 def find(site: Site, *names: str) -> FoundProgram | None:
     """The first of these that exists: in the project, or on this machine."""
     for name in names:
+        # The project's own programs first, at the folder and then above it: they have the versions that its authors
+        # chose.
         own = (folder / place / name for folder in site.above() for place in OWN_FOLDERS)
         if inside := next((path for path in own if os.access(path, os.X_OK)), None):
             return FoundProgram(name, inside)

@@ -79,6 +79,7 @@ def _build(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
             CannotRun(message="there are no Python files", fix="name the folder with `path`", fixed_by=FixedBy.AGENT)
         ]
     script = assignment("FILES", files) + probe("compile.py")
+    # Isolated: neither the folder nor the environment of the project may put code in place of our own probe's imports.
     argv = (str(python.path), "-I", "-B", "-", *asked.args)
     programs = (_program(python),)
     return [Task(argv=argv, read=flaws, programs=programs, fix="fix the syntax", env=QUIET, stdin=script)]
@@ -128,6 +129,8 @@ def _missing(found: Sequence[Python], module: str) -> CannotRun:
 
 
 def _by_pytest(site: Site, asked: TaskOptions, python: Python, *, cover: bool) -> Task:
+    # Workers of xdist would run the tests in processes that nobody measures, and pytest-cov would measure instead of
+    # us.
     alone = [option for plugin, option in ALONE.items() if cover and python.has(plugin)]
     cache = ("-o", "cache_dir=/tmp/handrail-pytest-cache")  # not switched off: options of the project may need it
     words = (str(python.path), "-B", "-", "-q", *cache, *alone, *asked.args)
@@ -183,6 +186,7 @@ def _program(python: Python) -> FoundProgram:
 
 def _package(python: Python, name: str) -> FoundProgram:
     """A package of an interpreter, for the evidence."""
+    # For the evidence only; the package is always imported by the interpreter itself.
     script = python.path.parent / name
     version = python.version_of(name)
     return FoundProgram(name, script if script.is_file() else python.path, f"of {python.path}", version)
@@ -202,6 +206,7 @@ def _tests(
 def _own_path(site: Site, more: Sequence[Path]) -> dict[str, str]:
     """The folders of the project that the developer's PYTHONPATH names; no others, which may be handrail's."""
     root = site.project.root
+    # handrail may run from an environment of its own: its packages must not become importable for the project.
     given = [root / entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
     inside = [str(entry) for entry in (*more, *given) if entry.resolve().is_relative_to(root)]
     return {"PYTHONPATH": os.pathsep.join(dict.fromkeys(inside))} if inside else {}

@@ -100,6 +100,7 @@ class Site(Struct, frozen=True):
 
     def shown(self, path: str) -> str:
         """The path of a file relative to the project, however a command spelled it."""
+        # By its spelling alone: the command saw the project at the same path, but the file may be gone by now.
         spelled = os.path.normpath(self.folder / path.strip().removeprefix("file://"))
         root = self.project.root
         inside = Path(spelled).is_relative_to(root)
@@ -128,6 +129,7 @@ def _listed(project: ProjectFiles, folder: Path) -> Iterator[str]:
         inside, depth = waiting.pop()
         at = f"{folder}/{inside}" if inside else str(folder)
         folders, names = _entries(at)
+        # Links to folders are not followed, but mounts and generated trees can still be endless.
         kept = [] if depth >= DEPTH_MAX else _worth(project, at, folders)
         seen += len(names) + len(kept)
         if seen > ENTRIES_MAX:
@@ -144,6 +146,7 @@ def _entries(folder: str) -> _Entries:
         status = Path(folder).stat()
     except OSError:  # removed meanwhile
         return (), ()
+    # The inode, too: a folder that was replaced by another may have the times of the old one.
     stamp = (status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
     known = _known.get(folder)
     if known is not None and known[0] == stamp:

@@ -85,6 +85,8 @@ class TestSuite:
             return [not_checked(self.card.name, f"the tests can't be compared: {error}", error.fix or ALLOW, error.by)]
         if not old.contents:
             return []
+        # Twice, in two ways: a test can be lost to the runner (renamed, skipped, left out by settings), or still run
+        # and check nothing any more, which only its source shows.
         findings = await self._compared(old, site, plan)
         lost = {one.where for one in findings}
         return [*await asyncio.to_thread(self._less, old, lost), *findings]
@@ -97,6 +99,7 @@ class TestSuite:
     async def _compared(self, old: OldFiles, site: Site, plan: Sequence[Task | CannotRun]) -> list[Finding]:
         try:
             before = await self._tests_before(old, site)
+            # A canary is run also if nothing was lost: settings that make failures pass lose no test.
             lost = await self._lost_since(old, before) or await self._gone(old, before)
             lost += self._imported_elsewhere(site)
             unheard = await self._unheard(plan, site, old)
@@ -154,6 +157,7 @@ class TestSuite:
     async def _tests_before(self, old: OldFiles, site: Site) -> dict[str, str]:
         """The tests that the project's command of that time ran on the files of that time."""
         now = self._now()
+        # By the settings of that time, too: the settings of now may be what leaves the tests out.
         then = await asyncio.to_thread(planned_at, TaskKind.TEST, self.parameters, site.then(old.contents))
         before: dict[str, str] = {}
         for task in then:
@@ -168,6 +172,7 @@ class TestSuite:
         return list(losses(self.card, before, now, renamed))
 
     async def _before(self, task: Task, now: Mapping[str, str], old: OldFiles, site: Site) -> dict[str, str]:
+        # Listing is enough in most cases, and much faster than running all tests twice.
         listing = in_view(replace(task, argv=(*task.argv, *task.lists)), old, site, self.setting)
         listed = await self.once(listing, site)
         self._imported_before |= listed.imported
@@ -211,6 +216,7 @@ def with_findings(outcome: CheckOutcome, findings: Sequence[Finding], remarks: S
     if not findings:
         return outcome
     every = bounded([*outcome.findings, *findings])
+    # The evidence says what ran. It must not say that the check passed, now that something speaks against it.
     evidence = replace(outcome.evidence, passed=False) if outcome.evidence is not None else None
     return replace(outcome, findings=every, evidence=evidence)
 
@@ -222,6 +228,7 @@ async def tests_depend_on(parameters: Mapping[str, Any], setting: Setting) -> st
         return own
     try:
         since = since_of({"since": parameters.get("since", STEP)}, setting)
+        # The other side of the comparison is part of the key: the same files may be compared with another start.
         return f"{own} {await state_of(project_of(setting), since)}"
     except (GitUnavailable, PathRefused):
         return ""

@@ -86,6 +86,7 @@ class ToolchainRunner:
         impossible = [_impossible(self.card, one) for one in plan if isinstance(one, CannotRun)]
         if impossible:
             return CheckOutcome(findings=bounded(impossible))
+        # Before the first command, not when one fails: commands of a project are never started outside of the sandbox.
         if why_not := await setting.sandbox.trial():
             return CheckOutcome(findings=(self.unusable(why_not),))
         try:
@@ -133,6 +134,7 @@ class ToolchainRunner:
         end = loop.time() + time_ms(self.card, asked) / 1_000
         steps: list[Step] = []
         for task in tasks:
+            # All commands share the time of the check: a later one gets what the earlier ones have left.
             left_ms = max(LEAST_MS, round((end - loop.time()) * 1_000))
             ran = await self.ran(task, site, setting, bounds=bounds_of(left_ms, network=self.network))
             steps.append((task, ran, task.read(ran)))
@@ -160,6 +162,7 @@ class ToolchainRunner:
         if trouble := _trouble(task, ran, result):
             words = last_words(ran)
             hidden = _absent(ran) if hides else ""
+            # A file that exists outside but not in the sandbox looks to the command as if it were missing.
             fix = _way_out(ran, task, words, is_hidden=bool(hidden))
             excerpt = words if hidden in words else f"{words[: EXCERPT_MAX - len(hidden) - 1]}\n{hidden}"
             excerpt = excerpt or shlex.join(task.argv)[:EXCERPT_MAX]

@@ -97,6 +97,8 @@ class Bubblewrap:
         if way is not ViewKind.COPY:
             try:
                 return await self._run_in_overlay(program, job, progress, way)
+            # The trial has found overlays, but this project may be on a file system that allows none: then it is
+            # copied.
             except NoOverlay as error:
                 if self._way is not None:
                     raise _unusable(f"there is no overlay here: {error}") from error
@@ -114,6 +116,7 @@ class Bubblewrap:
     async def _run_in_copy(self, program: str, job: Job, progress: Progress) -> Ran:
         root = self._view.root.resolve()
         require_own_project(root)
+        # A socket is a door to a process outside: a read-only mount does not close it, and an overlay has none.
         covered = await asyncio.to_thread(sockets_in, [LISTENING, *self._view.readable(job)])
         async with project_copy(root, private=self._view.hidden()) as copy:
             return await self._run(program, job, progress, _FolderSources({root: str(copy)}, covered=covered))
@@ -128,9 +131,11 @@ class Bubblewrap:
         with _Handles() as handles:
             sandbox = await _start_sandbox(program, options, job, handles, origin)
             ran = await _supervise(sandbox, job, progress)
+            # Read through the handle that was opened while the command ran: its namespace has ended by now.
             view = sandbox.view or Path(origin.sources.get(self._root.resolve(), self._root))
             if job.wanted:
                 ran = await asyncio.to_thread(with_wanted, ran, view, job.wanted)
+            # Exit 1 alone is no sign: bubblewrap ends with it when it can't start, and so do most commands that fail.
             is_started = sandbox.has_started()
         took_ms = round((asyncio.get_running_loop().time() - started_s) * 1_000)
         if ran.exit == 1 and not is_started and not ran.stopped:
@@ -161,6 +166,7 @@ class Bubblewrap:
             raise _unusable(f"the sandbox supports the processors {', '.join(MACHINES)}, not {platform.machine()}")
         root = self._root.resolve()
         candidates = _candidates(self._named or "bwrap")
+        # What the project brings along would be run outside, with all rights of the user.
         if found := next((one for one in candidates if root not in Path(one).resolve().parents), None):
             return found
         if candidates:
@@ -223,6 +229,7 @@ class _RunningSandbox:
     def kill(self) -> None:
         """The same, without a reason."""
         with suppress(ProcessLookupError):
+            # By a handle, not by number: the number of an ended process may belong to another one by now.
             signal.pidfd_send_signal(self.handle, 0)
             with suppress(PermissionError):  # it ends all others when it is scheduled: let that be next
                 os.setpriority(os.PRIO_PROCESS, self.pid, FIRST_OF_ALL)
@@ -253,6 +260,7 @@ class _Handles:
         handle = os.memfd_create("sandbox")
         self._open.add(handle)
         os.write(handle, content)
+        # bubblewrap reads on from where the shared position is.
         os.lseek(handle, 0, os.SEEK_SET)
         return handle
 
@@ -288,6 +296,7 @@ async def _start_sandbox(
     status, status_writer = handles.pipe()
     gate = handles.gate()
     plan = handles.content("".join(f"{option}\0" for option in options).encode())
+    # Namespaces hide things; the filter removes the system calls by which kernels were escaped from most often.
     calls = handles.content(filter_program(platform.machine()))
     # The environment of a command is passed in a file, because all users can see the arguments of a process.
     extras = ["--info-fd", str(info_writer), "--json-status-fd", str(status_writer)]

@@ -53,12 +53,15 @@ def limit(pid: int, bounds: Bounds) -> None:
         resource.RLIMIT_NOFILE: HANDLES_MAX,
         resource.RLIMIT_MEMLOCK: 65_536,
     }
+    # Before, the kernel counted all processes of the user: a limit would hit those outside the sandbox, too.
     if _counts_by_namespace(os.uname().release):
         limits[resource.RLIMIT_NPROC] = threads_max(bounds)
     for name, value in limits.items():
         _, hard = resource.prlimit(pid, name)
+        # A limit can only be lowered: one above the machine's own would be refused, and the command with it.
         most = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.prlimit(pid, name, (most, most))
+    # Checks run beside the work of a person, and beside other checks: they must not make either slow.
     os.setpriority(os.PRIO_PROCESS, pid, NICENESS)
 
 

@@ -40,6 +40,7 @@ async def scratch_folder() -> AsyncIterator[Path]:
     try:
         yield folder
     finally:
+        # A second cancellation must not leave a copy of the project in a temporary folder.
         await asyncio.shield(remove(folder))
 
 
@@ -84,6 +85,8 @@ async def project_copy(
         try:
             await asyncio.shield(copying)
         except asyncio.CancelledError:
+            # The thread can't be cancelled; without waiting for it, it would go on writing into a folder that is being
+            # removed.
             copier.stopped.set()
             await asyncio.wait([copying])
             raise
@@ -107,6 +110,7 @@ def _new_folder() -> Path:
     above = Path(tempfile.gettempdir()).resolve()
     for left in above.glob(f"{PREFIX}*"):
         owner = left.name.removeprefix(PREFIX).partition("-")[0]
+        # Left behind by a process that was killed: its name has the number of the process for this.
         if owner.isdigit() and _has_ended(int(owner)):
             shutil.rmtree(left, ignore_errors=True)
     return Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=above))
@@ -165,6 +169,7 @@ class _Copier:
 
     def _copy_file(self, source: str, target: str) -> None:
         try:
+            # Without blocking: a named pipe in the project would otherwise hold the copy for ever.
             reading = os.open(source, os.O_RDONLY | NO_FOLLOW | NO_BLOCK)
         except PermissionError:  # a command could not read it either
             return

@@ -53,6 +53,7 @@ def shown_places(wanted: Iterable[Path], around: Surroundings) -> ShownPlaces:
     reals = sorted({real for _, real in allowed if not _is_visible(real, around)})
     folders = tuple(_outermost(filter(Path.is_dir, reals)))
     files = tuple(real for real in filter(Path.is_file, reals) if not _is_in_any(real, folders))
+    # Shown folders may have secret places inside them: these are shown empty.
     inner = [place for place in kept if _is_in_any(place, folders)]
     return ShownPlaces(
         folders=folders,
@@ -66,6 +67,7 @@ def shown_places(wanted: Iterable[Path], around: Surroundings) -> ShownPlaces:
 def _allowed(wanted: Iterable[Path], around: Surroundings, secret: Sequence[Path]) -> Iterator[tuple[Path, Path]]:
     """Each place that may be shown, as it is spelled and where it really is."""
     for path in islice(filter(Path.is_absolute, dict.fromkeys(wanted)), PLACES_MAX):
+        # Both are judged: a link may lead from a harmless place to a secret one, or be called like one.
         pair = (path, path.resolve())
         if pair[1].exists() and _may_be_shown(pair, around, secret):
             yield pair
@@ -73,6 +75,7 @@ def _allowed(wanted: Iterable[Path], around: Surroundings, secret: Sequence[Path
 
 def _may_be_shown(pair: tuple[Path, Path], around: Surroundings, secret: Sequence[Path]) -> bool:
     whole = [*around.homes, Path("/")]
+    # A place that contains a whole home, or everything, would show what is not listed as secret as well.
     return not any(_is_in(keeper, path) for path in pair for keeper in whole) and not any(
         _is_in_any(path, secret) for path in pair
     )

@@ -143,6 +143,7 @@ def _in_python(source: bytes, test: str) -> str | None:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     name = re.split(r"::|\.", test)[-1]
+    # Several functions may have this name, in classes or one after the other: the runner does not say which it ran.
     named = [one for one in ast.walk(tree) if isinstance(one, FunctionNode) and one.name == name]
     reasons = [_reason(one, tree) for one in named]
     return min(reasons, default=None)  # empty if one of them is honest
@@ -162,6 +163,7 @@ def _fails_at_last(body: Sequence[ast.stmt]) -> bool:
     for one in body:
         if _is_failure(one):
             return True
+        # What stands behind may never be reached, so it does not fail in any case.
         if any(isinstance(node, ast.Return | ast.Yield) or _is_skip(node) for node in ast.walk(one)):
             return False
     return False

@@ -67,8 +67,10 @@ def is_steering(path: str) -> bool:
 async def old_files(project: ProjectFiles, since: Since) -> OldFiles:
     """The files that have changed since then, as they were; GitUnavailable if they can't be read."""
     changed = await changes_since(project, since)
+    # Without a repository only digests of the start are known: enough to see a change, not to put the file back.
     if since.is_bare and (lost := [one.path for one in changed.files if since.dirty.get(one.path)]):
         raise not_comparable(since.name, f"what {lost[0]} contained is not known, because {NO_REPOSITORY}")
+    # A conftest.py that git ignores is not among the changes, yet it decides which tests there are.
     unseen = await asyncio.to_thread(_unseen, project)
     paths = dict.fromkeys([*(one.path for one in changed.files), *unseen])
     then = await files_at(project, since.commit, list(paths))
