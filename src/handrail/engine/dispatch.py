@@ -126,6 +126,8 @@ class Dispatch:
         are the tool descriptions that it is pinned to. Conflict if the key has started a run already: see
         `started_under_key`."""
         content_hash, text = self._pinned(definition)
+        # A definition is stored under its own hash and can't be redacted: with a secret in it, it must not be stored at
+        # all.
         self.record_writer.secrets.require_absent(text, "the definition")
         kept, secrets = redact_inputs(inputs, definition.inputs)
         workflow = f"{definition.id}@{definition.version}" if definition.version else definition.id
@@ -134,6 +136,7 @@ class Dispatch:
         known_by = key_digest(scoped(self.project, ask.key)) if ask.key else ""
         command = replace(ask, definition=content_hash, workflow=workflow, inputs=kept, deadline=deadline, key=known_by)
         behalf = self.behalf if kind_of(actor) is ActorKind.AGENT else ""
+        # Before the look, so that JUST_S counts from when the state was true, however long looking takes.
         observed_s = asyncio.get_running_loop().time()
         baseline = await self._observed(definition)
         command = replace(command, project=self.project, behalf=behalf, baseline=baseline)
@@ -164,6 +167,7 @@ class Dispatch:
         run = await self._keyed(ask.key) if ask.key else None
         if run is None or not run.n:
             return None
+        # The same key for another request is a mistake of the caller: answering with the old run would hide it.
         if run.asked != ask.asked:
             hint = "use a new key, or repeat exactly the same request"
             raise Conflict(f"the key {ask.key!r} has started {run.id} with a different request", hint=hint)
@@ -184,6 +188,7 @@ class Dispatch:
                 run = await self.current(run_id)
             except NotFound:
                 return Run(id=run_id)
+            # The id is only derived from the key: another key may have the same one, and then the next number is tried.
             if run.key == key_digest(key):
                 return run
         raise JournalConflict("no free id could be found for the run")
@@ -252,6 +257,7 @@ class Dispatch:
                 if await self._catch_up(cached):
                     continue
                 raise
+            # Nothing was to be written, by what is known here: true only if nobody has written meanwhile.
             if not await self._catch_up(cached):
                 return cached.run
         raise JournalConflict(f"too many writers append to run {run_id} at once")
@@ -308,6 +314,7 @@ class Dispatch:
             return cached  # another caller has read it in the meantime
         if read.run.status not in RUN_ENDED:  # an ended run is not cached: it rarely changes again
             self._cache.put(run_id, read)
+        # Which steps have changed is not known after a first read: watchers must look at the run as a whole.
         self._notify(read.run, None, after=0)
         return read
 
@@ -322,6 +329,8 @@ class Dispatch:
         """Whether the journal is ahead of this cached state; the cache is then updated."""
         run = cached.run
         if cached.settled is not None and not await asyncio.shield(cached.settled):
+            # The state in the cache runs ahead of the disk, so that commands can follow each other without waiting for
+            # syncs. Nobody outside may see it before it is synced.
             return True  # an append that this state built on was refused, and the cache entry is gone
         tail = await entries_of(self.journal, run.id, after=run.n)
         if tail and self._cache.get(run.id) is cached:  # else another caller has caught up already
@@ -339,6 +348,7 @@ class Dispatch:
             require_allowed(may_command(actor, run, definition, command, self.policy))
             events = decide(run, command, definition)
             more, written = self.record_writer.write(Head(run.id, run.n, run.head), events, actor=actor, known=known)
+            # The next command is decided over what this one will have changed, as if it were written.
             run = replay(written, run)
             records += more
             entries += written

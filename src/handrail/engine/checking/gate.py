@@ -173,6 +173,7 @@ class OutputChecks:
         outcome = _with_digests(outcome, inputs, await tree())
         if not key or not _is_settled(outcome):
             return outcome
+        # The files may have changed while the rule looked at them: then it is not known which of them it saw.
         if inputs == (now := await self._inputs_now(rule, parameters, setting)):
             await self._gate.memory.keep(key, outcome)
         elif now and not outcome.findings and not setting.sandbox.caveat:  # without one, its own command may write
@@ -222,6 +223,7 @@ def _since(started: float) -> int:
 
 
 def _time_ms(card: RuleCard, parameters: Mapping[str, Any]) -> int:
+    # An author may give a check less or more time, up to what the gate allows any of them.
     asked = parameters.get("timeout")
     text = asked if isinstance(asked, str) and asked else card.timeout
     return min(duration_ms(text), TIMEOUT_MS_MAX)

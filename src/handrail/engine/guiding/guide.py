@@ -103,6 +103,7 @@ class Guide:
             if not seen.step or is_undo(seen.run, seen.step):
                 return seen
             state = seen.run.step(seen.step)
+            # Asking twice for the same step is not news: an event each time would fill the journal with polling.
             if state.status is StepStatus.WAITING and assignee(state, at=self.settings.clock()) == agent:
                 return seen
             command = handed_out(seen.step, agent, now=self.settings.clock())
@@ -120,6 +121,7 @@ class Guide:
         self.dispatch.require_own(run)
         given = meant(run, given)
         kept = partial(self._kept, run_id, given.step)
+        # Before everything else: an agent that did not get the answer repeats its call, and must get the same one.
         if (verdict := repetition(run, definition, given, kept)) is not None:
             return verdict
         require_turn(run, definition, given, for_agent=prospect.for_agent, now=now, check=self.settings.check)

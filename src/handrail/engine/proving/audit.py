@@ -156,6 +156,7 @@ async def _look_at_events(
     store: WholeStore, seals: _ReadCheckpoints, verifier: Verifier | None, *, fold: ChangeOf | None
 ) -> _Inspection:
     swapped = await _swapped(store, seals)
+    # Checkpoints of another store say nothing of this one: comparing would report a break at every event.
     sealed = [] if swapped else seals.checkpoints
     trail = Trail(sealed)
     await _follow(store, trail, [checkpoint.mark for checkpoint in sealed])
@@ -163,6 +164,7 @@ async def _look_at_events(
     notes = [entry.event for entry in entries if isinstance(entry.event, PayloadErased)]
     erasures = evidence.erasure_breaks([record for _, record in trail.erased], notes)
     breaks = [*swapped, *_in_order(trail, erasures), *unreadable, *_other_key(entries, seals, verifier)]
+    # A stream with a broken chain is reported once: what its rows say then means nothing.
     breaks += await _beside_the_chain(store, trail, fold, is_broken={broken.stream for broken in breaks})
     signed = min(trail.events, seals.checkpoints[-1].events) if seals.checkpoints and not swapped else 0
     return _Inspection(trail.events, len(trail.ends), signed, breaks, notes=_accepted(entries))
@@ -205,6 +207,7 @@ async def _swapped(store: WholeStore, seals: _ReadCheckpoints) -> list[Break]:
 async def _follow(store: WholeStore, trail: Trail, stops: Sequence[Mark]) -> None:
     """Follow the store to its end, past places that can't be read."""
     size = BATCH
+    # Bounded: a disk that fails at every page would otherwise keep the verification busy for days.
     for _ in range(2 * DAMAGES_MAX):
         try:
             async for batch in ahead(store.rows(after=trail.mark, stops=stops, size=size)):
@@ -287,6 +290,7 @@ def _entries(records: Sequence[Record]) -> tuple[list[Entry], list[Break]]:
 def _other_key(entries: Sequence[Entry], seals: _ReadCheckpoints, verifier: Verifier | None) -> list[Break]:
     """The break if the key is not the one the store was created with, unless an operator restarted the log since."""
     made = [entry.event.key for entry in entries if isinstance(entry.event, StoreCreated)]
+    # An operator who lost the key says so by a restart, which is signed by the new key and stays visible.
     is_accepted = any(checkpoint.is_restart for checkpoint in seals.checkpoints[:1])
     if verifier is None or is_accepted or not any(made) or verifier.created(made[0]):
         return []

@@ -63,6 +63,7 @@ async def erase_payload(
         records = await records_of(journal, stream)
         erased = _erased(_erasable(records, stream, n))
         note, _ = record_writer.write(await end_of(journal, STORE_STREAM), [_note(erased, reason)], actor=actor)
+        # The rows are folded again over what is left: the erased content must not stay in a projection.
         left = [erased if record.n == n else record for record in records]
         change = fold(stream, map(entry_of, left))
         _require_own(stream, change, within)
@@ -147,6 +148,8 @@ def _note(erased: Record, reason: str) -> PayloadErased:
 async def _settle(archive: Archive, journal: Journal, stream: str, folded: int, fold: ChangeOf) -> None:
     """Rebuild the projections again if a writer appended while they were rewritten."""
     for _ in range(TRIES_MAX):
+        # The rows that the erasure wrote are those of the events that were read: a later append would be missing in
+        # them.
         if not await journal.read(stream, after=folded, limit=1):
             return
         records = await records_of(journal, stream)

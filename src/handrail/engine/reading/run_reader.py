@@ -117,6 +117,7 @@ class RunReader:
         """The current state of a run, or as it was after its event `at`; NotFound suggests similar ids."""
         if at:
             return (await self.past(run_id, at)).run
+        # An ended run can still be undone or adopted, so it is asked whether there is anything new.
         ended = self._ended.get(run_id)
         if ended is not None and not await entries_of(self.store, run_id, after=ended.n):
             return ended
@@ -313,12 +314,14 @@ class RunReader:
 
         Open ones are read in full, to tell waiting runs from running ones."""
         wanted = None if all_projects else project or self.project
+        # No store knows `waiting`: it is what a running run is called while only others can move it.
         stored = tuple(dict.fromkeys(RunStatus.RUNNING if one == RunStatus.WAITING else one for one in status))
         found: list[RunSummary] = []
         left = READ_IN_FULL_MAX
         while len(found) < limit:
             rows = await self.store.runs(status=stored, after=after, limit=limit, project=wanted)
             for row in rows:
+                # Beyond that many open runs a list shows what the rows say: it must stay fast with any number of them.
                 is_close = row.status in RUN_UNENDED and left > 0
                 left -= is_close
                 seen = await self._seen(row) if is_close else None

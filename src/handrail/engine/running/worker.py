@@ -247,6 +247,7 @@ class Worker:
                 return run
             waiter: asyncio.Future[Run] = asyncio.get_running_loop().create_future()
             self._waiters.setdefault(run_id, []).append(waiter)
+            # With a limit, since what another node does is not reported here: then it is found by looking.
             await asyncio.wait({waiter}, timeout=CHECK_S)
             if waiter.done() and self._is_settled(waiter.result()):
                 return waiter.result()

@@ -73,9 +73,11 @@ class ContentChange:
             now = place.state()
             if seen.before == seen.after == NOTHING:
                 raise ToolFailed(Category.NOT_FOUND, f"there is no {place.shown}")
+            # A repeated call: the first one has done it, and only its answer was lost.
             if now == seen.after:
                 place.discard(part_name(call))
                 return
+            # Somebody else has changed the file since it was captured: writing would destroy that, and the undo, too.
             if now != seen.before:
                 raise _changed(place, "nothing was done")
             if seen.after.what is EntryKind.NOTHING:
@@ -103,6 +105,8 @@ class ContentChange:
         if now == seen.before:
             return
         if now != seen.after:
+            # Neither before nor after: it is not our change any more, and putting the old content back would take
+            # theirs away.
             raise self._not_undone(place, seen)
         match seen.what:
             case EntryKind.NOTHING:

@@ -117,6 +117,7 @@ class GuardedPath:
         self.discard(part)  # left behind by a crash
         # A new file gets its mode from the umask; an existing file keeps its own.
         flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | NO_FOLLOW | BINARY
+        # Not readable for others until it has its own mode: the content may be secret.
         file = os.open(self.entry.spelled(part), flags, 0o666 if mode is None else 0o600, dir_fd=self.handle)
         try:
             with os.fdopen(file, "wb") as writer:
@@ -124,6 +125,8 @@ class GuardedPath:
                 writer.flush()
                 _set_mode(file, mode)
                 os.fsync(file)
+            # The content is on the disk before the name leads to it: after a power cut the file is the old or the new
+            # one.
             self._put(part, is_new=is_new)
         finally:
             self.discard(part)
@@ -135,6 +138,7 @@ class GuardedPath:
             self._link(self.name, target)
         else:
             self._rename(self.name, target)  # a folder replaces nothing but an empty folder
+        # The new name first: after a power cut in between there are two names, not none.
         target.sync()
         self.sync()
 

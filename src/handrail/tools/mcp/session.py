@@ -173,6 +173,7 @@ class Session:
                 message_handler=self._on_notice,
                 client_info=types.Implementation(name="handrail", version=version("handrail")),
             )
+            # A server that never answers the handshake can only be left by cancelling it.
             with self._greeting:
                 async with client, AsyncExitStack() as stack:
                     self._client = client
@@ -203,6 +204,7 @@ class Session:
         listing = ToolListing()
         if client.server_capabilities.tools is not None:
             cursor: str | None = None
+            # The cursor is the server's: it could go on for ever.
             for _ in range(PAGES_MAX):
                 page = await client.list_tools(cursor=cursor)
                 for tool in page.tools:
@@ -252,6 +254,8 @@ class Session:
                 return result
             asked = result.input_requests or {}
             responses = {key: self._response_to(call, request) for key, request in asked.items()} or None
+            # The server keeps nothing between the rounds: what it needs to go on is in this value, which we only pass
+            # back.
             state = result.request_state
             if responses is None:
                 await anyio.sleep(ROUND_PAUSE_S)
