@@ -73,6 +73,7 @@ def body_digest(salt: bytes, body: bytes) -> bytes:
 def chain_hash(prev: bytes, record: Record) -> bytes:
     """The hash that a record must have when it follows the record with hash `prev`."""
     header = _encode(
+        # As a JSON array, whose parts can't run into each other: with plain concatenation two records could hash alike.
         (record.format, record.stream, record.n, record.at, record.kind, record.actor, record.step, record.attempt)
     )
     # Inlined body_digest: this runs for every event that is verified, and a call costs.

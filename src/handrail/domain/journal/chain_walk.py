@@ -85,12 +85,14 @@ class Trail:
             at_place = seq if lane == ONE_LANE else at_place + 1
             if seq != place + 1:
                 self._note_gap(lane, place, seq, at_place)
+            # A checkpoint is compared exactly where it was made: later events must not change the ends it speaks of.
             if seq > due:
                 self._leave(lane, place, hashes)
                 hashes = []
                 self._judge_due(lane, seq)
                 due = self._due_in(lane)
             place = seq
+            # SQLite stores any type in a damaged or hand-edited row; such a row can't even be named by its stream.
             if type(stream) is not str or type(n) is not int or type(event_hash) is not bytes:
                 self._add_gap(Gap(at_place, at_place, f"the event at {_place_text(lane, seq)} is damaged"))
                 continue
@@ -108,6 +110,7 @@ class Trail:
                     is_valid = False
                 if not is_valid:
                     self._note(stream, n, at_place, "its hash does not match its content and place")
+            # Also after a break, so that one changed event is one break and not one for every event behind it.
             ends[stream] = (n, event_hash, at_place)
             hashes.append(event_hash)
             if stream == STORE_STREAM:
@@ -220,6 +223,7 @@ class Trail:
             elif end_hash.hex() != hash_hex:
                 reason = f"its hash is not the one in checkpoint {checkpoint.number}: the stream was rewritten"
                 self._note(stream, n, place, reason)
+        # Every end may match although events of two streams have changed places: only the order over all shows it.
         if not self._found and not self._is_in_order(checkpoint):
             self._explain_order(checkpoint)
 

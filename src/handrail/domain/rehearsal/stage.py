@@ -96,6 +96,7 @@ class SimulatedRun:
             if self._turns > TURNS_MAX:
                 message = f"the rehearsal has not ended after {TURNS_MAX:,} turns"
                 raise Limited(message, hint="give its loops smaller bounds")
+            # In this order a rehearsal is deterministic: first what handrail does alone, then who is asked, then time.
             if commands := self._next():
                 self.grant(*commands)
             elif question := self._question():
@@ -131,6 +132,7 @@ class SimulatedRun:
         return [*commands, *(CompleteStep(step=path, output=one.output) for path, one in given if one is not None)]
 
     def _start_call(self, path: str) -> list[Command]:
+        # It was offered in an earlier turn and is not answered yet: the turn offers it again until it has started.
         if path in self._tools:
             return []
         match start_of(self.run, self.definition, path, now=self.now, check=self.check):
@@ -157,6 +159,7 @@ class SimulatedRun:
         due = self._agenda.next_due
         if due is None:
             return False
+        # No time passes while somebody thinks: waiting is skipped, so that a day of retries takes a millisecond.
         self.now = max(self.now + 1, due)
         return True
 
@@ -221,6 +224,8 @@ class SimulatedRun:
 
     def _tried(self, question: AwaitedStep) -> Command:
         step = locate(self.definition, question.path).step
+        # Without a capture such a step would count as one that can't be undone, and would be missing in the order of
+        # undos.
         capture = CAPTURED if brings_own_undo(step) else None
         return StartAttempt(step=question.path, effect=effect_of(step), capture=capture)
 
@@ -230,6 +235,7 @@ class SimulatedRun:
         failed = answer if isinstance(answer, FailedResult) else FailedResult()
         retry = question.work.retry if isinstance(question.work, Tool) else None
         failures = self.run.step(question.path).failures + 1
+        # Half of the longest wait, always: with real randomness the same script could end in two ways.
         due = due_of(policy_of(retry), failures, failed.category, now=self.now, random=0.5)
         due = None if failed.is_final else due
         return FailAttempt(step=question.path, category=failed.category, message=failed.message, due=due)

@@ -95,6 +95,7 @@ class _Walk:
             answer = self._answer(asked)
             if answer is None:
                 break  # the script ends here: the run keeps waiting
+            # Only with an accepted output: a refused submission sets nothing in a real run either.
             variables = self.vars.next(asked.name, {}) if isinstance(answer, DoneResult) else {}
             self.stage.answer(asked, answer, variables=variables if isinstance(variables, Mapping) else {})
             asked = self.stage.advance()

@@ -56,11 +56,13 @@ async def observed(root: Path, *, private: Sequence[Path] = ()) -> Baseline | No
             found = await present(project)
             paths = [one.path for one in found.uncommitted]
             dirty = await asyncio.to_thread(marks_of, project, paths[:DIRTY_MAX], until_s=until_s)
+            # Rules of ignoring outside of the project decide what counts as its files: they must not change unseen.
             dirty[OUTER] = await outer_mark(project)
     except NoRepository:
         return await asyncio.to_thread(_without_repository, project, until_s)
     except (GitUnavailable, TimeoutError) as error:
         return await _commit_only(project, str(error))
+    # Only if it is quick. It tells later that nothing has changed at all; without it every file is compared.
     digest = await asyncio.to_thread(listed_digest, project, found.files, within_s=TREE_S_MAX)
     more = max(0, len(paths) - DIRTY_MAX)
     return Baseline(commit=found.commit, branch=found.branch, tree=digest, dirty=dirty, more=more)
@@ -139,6 +141,7 @@ async def changes_since(project: ProjectFiles, since: Since) -> Changes:
     now = await _marks_now(project, since)
     hidden = await newly_ignored(project, since.rules)
     listed = {one.path: one for one in with_hidden(found, hidden).files}
+    # What was uncommitted then and is clean now was changed as well: git alone would not list it.
     other = {path: Changed(path) for path in since.dirty if not _is_same(since, now, path)}
     files = {path: one for path, one in {**other, **listed}.items() if not _is_same(since, now, path)}
     return replace(found, files=tuple(files[path] for path in sorted(files)))

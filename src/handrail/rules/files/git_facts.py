@@ -155,6 +155,7 @@ def keep_listing(
 ) -> FileListing:
     """Remember a listing, if a later change would show."""
     stamps = tuple(watch.stamps.values())
+    # A change within the tick of a clock leaves the same time: what is younger than that can't be trusted later.
     if len(stamps) <= FOLDERS_MAX and all(_has_settled(stamp, watch.at_ns) for stamp in stamps):
         known = _KnownListing(listing, (facts, ignored), tuple(watch.stamps), stamps)
         _listings.put(str(project.root), known, weight=len(listing.names) + len(stamps))
@@ -202,6 +203,7 @@ def _has_settled(stamp: Stamp, now_ns: int) -> bool:
 async def facts_of(project: ProjectFiles) -> RepositoryFacts:
     """The facts about the repository around a project; GitUnavailable if there is none."""
     program, environment = git_program(project), git_environment()
+    # Everything that git would answer differently by; the folder alone is not enough.
     key = (str(project.root), program, *(environment.get(name, "") for name in PASSED_ON))
     known = _facts.get(key)
     if known is not None and _stamps(known.watched) == known.stamps:
@@ -219,6 +221,7 @@ async def facts_of(project: ProjectFiles) -> RepositoryFacts:
 def _watched(project: ProjectFiles, parts: RepositoryParts, origins: frozenset[Path]) -> Iterator[Path]:
     """The files and folders by whose change the facts may be others: also those that are not there yet."""
     for folder in (project.root, *project.root.parents):
+        # Also what is not there: that a file appears is a change, too.
         yield folder / ".git"  # a repository may be made between the project and the one that was found
         if folder == parts.top:
             break

@@ -73,6 +73,7 @@ async def execute(working: Assembly, run_id: str, *, is_watched: bool, as_json: 
         return worker.within(run_id)
 
     with stoppable() as stop:
+        # Beside the view, not inside it: a view that fails or is slow must not stop the run.
         task = asyncio.ensure_future(settle(run_id, run_reader, worker))
         until = asyncio.ensure_future(first_of(task, stop))
         try:
@@ -86,6 +87,7 @@ async def execute(working: Assembly, run_id: str, *, is_watched: bool, as_json: 
         finally:
             for one in (task, until):
                 one.cancel()
+            # Cancelled and awaited here: leaving them to the loop would print "never retrieved" after the answer.
             await asyncio.wait({task, until})
     return await run_reader.status(run_id)
 

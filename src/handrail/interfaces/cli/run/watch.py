@@ -146,6 +146,7 @@ def shortened(steps: Sequence[StepView], room: int) -> tuple[Sequence[StepView],
     if len(steps) <= room:
         return steps, 0
     active = [index for index, step in enumerate(steps) if step.status not in STEP_QUIET]
+    # Where something happens now; once all is over, the last step that has ended.
     middle = active[0] if active else max((i for i, step in enumerate(steps) if step.ended), default=0)
     start = min(max(0, middle - room // 3), len(steps) - room)
     return steps[start : start + room], len(steps) - room
@@ -170,6 +171,7 @@ async def watch(
     loop = asyncio.get_running_loop()
     seen, drawn_s = after, float("-inf")
     while True:
+        # Read before the events: what is written in between is shown by the next, last round.
         is_over = until.done()
         started_s = loop.time()
         entries = await entries_of(run_reader.store, run_id, after=seen)

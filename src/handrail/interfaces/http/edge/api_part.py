@@ -112,6 +112,7 @@ class ApiPart:
         except NotSignedIn as error:
             problem = self.problem(error, request, status=401)
             refused = JsonResponse(401, bytes(problem.body))
+            # Slowly, and only a few at once: guessing a key must cost more than asking.
             made = await self._refusals.after_a_while(refused, request.scope)
             return problem if made is refused else Response(made.body, made.status, media_type=JSON)
         except HandrailError as error:
@@ -127,7 +128,9 @@ class ApiPart:
         program = await self.server.projects.answering(asked_of(route, request.path_params, query, caller.project))
         self._secrets = program.writer.record_writer.secrets
         require_act(route, caller.actor, program)
+        # After the permission: what is wrong with a body tells about the program, and that only to who may ask.
         taken = body_of(route, body)
+        # The run may be in the body instead of the address: then its project answers, not that of the session.
         if run := getattr(taken, "run", ""):
             program = await self.server.projects.answering(
                 ProjectAsked(run=run, session=caller.project, must_be_own=True)
@@ -191,6 +194,7 @@ class ApiPart:
                 value = await self._made(route, call)
             except HandrailError as error:
                 problem = self.problem(error, request)
+                # A refusal is kept under the key, too: repeating the call must not suddenly succeed.
                 return KeptAnswer(problem.status_code, bytes(problem.body), PROBLEM)
             is_new = isinstance(value, route.gives) and not getattr(value, "repeated", False)
             return KeptAnswer(route.status if is_new else 200, self._json(value), JSON)
@@ -261,6 +265,7 @@ def require_act(route: Route, actor: str, program: Assembly) -> None:
         return
     policy = program.writer.dispatch.policy
     verdicts: list[PolicyVerdict] = [may(actor, act, policy) for act in route.acts]
+    # A route may stand for several acts, one for each state of a run: here it is enough that one of them is allowed.
     if not any(isinstance(one, Allowed) for one in verdicts):
         require_allowed(verdicts[0])
 

@@ -87,6 +87,7 @@ class OpenProjects:
     async def _open(self, folder: str) -> Assembly:
         async with self._opening:
             await self.first()
+            # By its real folder: a link to a project must not open it a second time, with a second worker.
             real = real_folder(Path(folder))
             for one in self.opened.values():
                 if _project(one).folder == real:
@@ -127,6 +128,7 @@ class OpenProjects:
             return await self._of_run(first, asked)
         if asked.project is None:
             return first
+        # A list over all projects is read from the store, which they share; who answers does not matter.
         if asked.project == ALL_PROJECTS:
             if not asked.spans:
                 raise Invalid("only lists can span all projects", hint="name one project by its id")

@@ -124,6 +124,8 @@ class EventFeed:
 
     def turn_of(self, after: Mark) -> int:
         """The number of the first event kept here that a mark may not know: of the newest if it knows all."""
+        # A mark from another feed may be ahead in one lane and behind in another: only if it covers all is it at the
+        # end.
         if after.covers(self._last):
             return self._dropped + len(self._frames)
         return self._dropped + bisect_left(self._frames, 1, key=lambda frame: not after.covers(frame.mark))
@@ -162,6 +164,7 @@ class EventFeed:
         self._dropped += len(self._frames)
         self._frames, self._bytes = [], 0
         store = program.writer.reader.store
+        # The end is read before listening starts; what is written in between is found by the first look.
         self._last = self._base = await store.end()
         self._deafen()
         self._deafen = store.listen(self._wake.set)
@@ -186,6 +189,7 @@ class EventFeed:
         if self._last.covers(await store.end()):
             return False
         async for batch in store.scan(after=self._last, size=BATCH):
+            # After each batch, not at the end: a reader must not wait until a long import has been read.
             for frame in await self._framed(program, self._last, batch):
                 self._keep(frame)
             self._notify()
