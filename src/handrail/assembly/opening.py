@@ -252,6 +252,7 @@ async def open_store(
         witnesses = (*witnesses_named(settings), *parts.copies)
         courier = WitnessCourier(checkpoints, witnesses, register, record_writer.clock)
         checkpointer = Checkpointer(store, checkpoints, parts.signer, record_writer.clock, courier.wake)
+        # Before anything is written: a new checkpoint over a changed journal would make the change look right.
         if compare and (breaks := await checkpointer.compare()):
             raise IntegrityBroken(f"the journal differs from its last checkpoint: {found_text(breaks)}")
         sealer = TurnSealer(checkpointer, parts.turns)
@@ -259,6 +260,7 @@ async def open_store(
         journal = CheckpointingJournal(store, sealer, every=every, unsealed=parts.unsealed)
         try:
             courier.wake()  # an earlier process may have left something to copy
+            # The first event of a store names its key: checkpoints by another key are recognised by that.
             await store_facts.create(journal, record_writer, key=parts.signer.public)
             yield OpenStore(
                 store,

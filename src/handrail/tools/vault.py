@@ -83,8 +83,10 @@ class Vault:
         """The arguments of a call with references filled in where allowed; ToolFailed if the tool may not have them.
 
         `visible` are the arguments that other users of the machine can see: no secret goes into these."""
+        # Only where an author wrote a reference: the same characters in the output of a tool stay what they are, text.
         texts = {path: text for path in call.references if isinstance(text := _at(call.args, path), str)}
         for path, text in texts.items():
+            # Words of a command line are in the list of processes, which every user of the machine can read.
             if path[:1] and path[0] in visible and (found := next(filter(names_value, references_in(text)), None)):
                 raise ToolFailed(Category.PERMISSION, f"`{found}` {visible_words(str(path[0]))}")
         references = _bounded([one for text in texts.values() for one in references_in(text)])

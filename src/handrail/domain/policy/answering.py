@@ -120,6 +120,7 @@ def _not_asked(answer: AnswerBy, asked: AskedOf, rules: AnswerRules, what: str =
 
 
 def _started_it(answer: AnswerBy, asked: AskedOf, what: str = "answer for it") -> Refused | None:
+    # Whoever started it by an agent has started it: otherwise four eyes would be two with an agent in between.
     started = {asked.starter, asked.behalf} - {""}
     if asked.not_by != STARTER or not started & {answer.actor, answer.behalf}:
         return None
@@ -144,6 +145,7 @@ def _unproven(answer: AnswerBy, rules: AnswerRules) -> Refused | None:
 
 def _hint(answer: AnswerBy, everyone: str, person: str) -> str:
     """The hint: a person also sees where it is configured."""
+    # To an agent a setting is something that it could try to change.
     if kind_of(answer.actor) is not ActorKind.PERSON or answer.channel != TERMINAL:
         return everyone
     return f"{everyone}; {person.format('config.toml in HANDRAIL_HOME')}"

@@ -129,6 +129,7 @@ def decide_wait(run: Run, command: WaitCommand, definition: Definition) -> list[
 def _requested(run: Run, command: RequestApproval, definition: Definition, *, asked: int) -> ApprovalRequested:
     """The request, from the state in which it is recorded: that is what the person sees."""
     step = command.step
+    # Not from when the step became ready: a value may have changed since, and the digest must be of what is shown.
     question = question_of(run, definition, step, asked=asked)
     work = locate(definition, step).step.work
     return granted(
@@ -147,6 +148,7 @@ def _requested(run: Run, command: RequestApproval, definition: Definition, *, as
 def _still_missing(step: str, state: StepState, who: str) -> int:
     """How many others must approve after this one."""
     asked = state.values if isinstance(state.values, Mapping) else {}
+    # Two approvals must come from two people: one who answers twice is still one.
     if who and who in state.approvers:
         raise Conflict(f"{who} has approved step {step!r} already", hint="another person must approve it, too")
     return max(0, int(asked.get("approvals", 1)) - len(state.approvers) - 1)

@@ -119,6 +119,8 @@ def step_meant(run: Run, definition: Definition, waiting: Sequence[str], output:
     if len(names) > 1:
         more = f" and {len(names) - NAMED_MAX} more" if len(names) > NAMED_MAX else ""
         raise Conflict(f"several steps are open: {', '.join(names[:NAMED_MAX])}{more}", hint="say which: give `step`")
+    # An agent that lost an answer repeats its output without a step. It would be taken for the output of the next one,
+    # and be accepted there if that has no checks.
     last = _last_submitted(run, definition)
     if last and run.step(last).output == output:
         raise Conflict(
@@ -146,6 +148,7 @@ def repetition(run: Run, definition: Definition, given: Submission, kept: Callab
     state = run.step(given.step)
     if is_undo(run, given.step):
         return _repeated_before_undo(run, given, kept)
+    # An answer may have been lost before the undo or after it: a repetition of either is answered as such.
     if _is_undone_by_agent(state) and (_says_undone(given) or _says_the_same(state, given, kept)):
         return REPEATED
     if state.status is StepStatus.COMPLETED and run.status is not RunStatus.COMPENSATING:
@@ -228,6 +231,7 @@ def _open_words(run: Run, for_agent: Collection[str]) -> str:
 
 def _require_not_taken(given: Submission, state: StepState, now: int) -> None:
     taken_by = assignee(state, at=now)
+    # Agents without a name share what nobody has taken; a name is what keeps two of them apart.
     if not taken_by or taken_by == given.agent:
         return
     left = "" if state.due is None else f" for another {_seconds_text(state.due - now)}"

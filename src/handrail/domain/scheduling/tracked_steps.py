@@ -50,6 +50,8 @@ class TrackedSteps:
             (StepStatus.WAITING, self.waiting),
             (StepStatus.UNCERTAIN, self.uncertain),
         )
+        # Each status has one collection: leaving one and entering another must be the same step, or a reader counts
+        # twice.
         for status, kept in sorts:
             if state.status is status and not is_container:
                 kept.add(path)

@@ -180,6 +180,7 @@ class Conductor:
                 self._is_wanted = False
                 if self._is_behind:
                     await self._catch_up()
+                # Turn after turn until nothing moves: one event may make the next step ready.
                 while not self._is_behind and await self._turn():
                     pass
                 self._pause.reset()
@@ -193,6 +194,7 @@ class Conductor:
         finally:
             self._task = None
         self.postponements.drop_unwanted(self.agenda)
+        # Turns of the throttle that this run was offered and did not use: another run waits for them.
         self.postponements.give_back()
         if not self._pause.is_on:
             self._set_alarm()
@@ -202,6 +204,7 @@ class Conductor:
         """Read the run from the journal: an append without an answer may have succeeded."""
         self._is_behind = False  # before reading: a change reported during the read must set it again
         run = await self.parts.dispatch.current(self.lease.run)
+        # A new one: an append without an answer may be in the journal or not, so the old agenda can't be updated.
         self.agenda = self.agenda_cache.renewed(run, self.definition)
         self.calls.cancel_stopped(self.run)
 
@@ -236,6 +239,7 @@ class Conductor:
             if is_full or postponed >= POSTPONED_MAX or len(commands) >= BATCH:
                 break
             commands += await self._start(path, now, is_undo=is_undo)
+            # Passed over, but not without end: behind a closed breaker there may be thousands of steps of one server.
             postponed += (path + UNDO if is_undo else path) in self.postponements.by_name
         return commands
 

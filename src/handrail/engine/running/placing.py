@@ -45,6 +45,7 @@ class Placing:
     async def close(self) -> None:
         """Take nothing more; ends when everything that was placed here has ended."""
         self._is_closing = True
+        # Wakes on their way are let through: a run that was just handed over would otherwise wait for the next sweep.
         await asyncio.gather(*self._asking, return_exceptions=True)
         await self.host.close()
         for task in self._tasks:

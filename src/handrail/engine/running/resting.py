@@ -34,6 +34,7 @@ class Resting:
 
     def put_down(self, lease: Lease, rest: Rest) -> None:
         """Release a lease soon; with a timer, be the first to take the run again when it is due."""
+        # Later and together: releasing hundreds of runs one by one would be hundreds of transactions.
         self._released.append((lease, rest))
         self.forget(rest.run)
         if rest.until is None:

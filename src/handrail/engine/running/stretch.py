@@ -103,6 +103,8 @@ class Stretches:
                 return Rest(run=run_id, why=Reason.ENDED)
             if not self.worker.could(holder.needs):
                 return Rest(run=run_id, why=Reason.LABELS, n=holder.n)
+            # Two looks with different beats: it is alive. That a host has placed the run here is no reason to take it
+            # away.
             if seen is not None and seen.owner and seen.owner == holder.owner and seen.beat != holder.beat:
                 return Rest(run=run_id, why=Reason.HELD, n=holder.n)
             if seen is None or seen.owner != holder.owner:

@@ -46,6 +46,7 @@ class Sweep:
         asked: list[tuple[LeaseHolder, int]] = []
         for one in free:
             seen = known.get(one.run)
+            # An event since then: some node had it, so this is a new wait.
             if seen is None or seen.n != one.n:
                 # Who looks has what the run needs: others do not ask for it.
                 seen = Overdue(one.n, now_s if one.needs else now_s + self.first_s, self.first_s)

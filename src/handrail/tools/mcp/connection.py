@@ -175,6 +175,7 @@ class ServerConnection:
             self._starting = asyncio.create_task(self._start())
             self._starting.add_done_callback(self._on_started)
         try:
+            # One caller that gives up must not end the start for the others.
             return await asyncio.shield(self._starting)
         except asyncio.CancelledError:
             if self._is_closed:
@@ -209,6 +210,8 @@ class ServerConnection:
         self._starts += 1
         self._started_ms = round((time.monotonic() - started_at) * MS)
         self._error = ""
+        # Its failures are forgotten only when it has run for a while: a server that dies at every call must rest
+        # longer.
         self._rest.mark_started()
         self._eras.note(self._declared, legacy=session.is_legacy)
         self._log.note(f"started in {self._started_ms} ms; protocol {session.version}; {len(self._listing)} tools")
@@ -222,6 +225,7 @@ class ServerConnection:
     async def _opened(self) -> Session:
         """Open a session with a handshake mode that the server understands: the remembered one, or by trying."""
         first, *others = self._greetings()
+        # An old server may end at a greeting that it does not know, so the other one needs a new process.
         for other in others:
             try:
                 return await self._greeted(first)
