@@ -30,6 +30,7 @@ class RecordWriter:
         """The records that follow `head`, and their entries; neither has a secret, nor one that `known` finds."""
         at = self.clock()
         stored = self.secrets.scrubber()
+        # Even a name can hold a secret: agents choose theirs.
         actor = stored.text(actor)
         records: list[Record] = []
         entries: list[Entry] = []
@@ -38,6 +39,7 @@ class RecordWriter:
             n += 1
             kind, kept, body = _kept(event, stored, known)
             step, attempt = getattr(kept, "step", None), getattr(kept, "attempt", None)
+            # A new one for each event: with it, an erased value can't be found by hashing guesses.
             salt = self.entropy(SALT_BYTES)
             record = chained(prev, Record(head.stream, n, at, kind, actor, step, attempt, FORMAT, salt, body, b""))
             prev = record.hash

@@ -36,6 +36,7 @@ def critical_path(run: Run, definition: Definition, spans: Sequence[Span], *, no
     if not done.ends:
         return []
     path: list[str] = []
+    # Backwards from what ended last: each time to what it had to wait for longest.
     at: str | None = max(done.ends, key=lambda step: (done.ends[step], done.starts[step]))
     while at is not None and len(path) < STEPS_MAX:
         path.append(at)

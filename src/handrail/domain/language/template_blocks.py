@@ -41,6 +41,7 @@ class Page:
     __slots__ = ("frame", "length_left", "parts", "rounds_left", "values")
 
     def __init__(self, values: Mapping[str, Json]) -> None:
+        # A copy: loops put their own names beside the run's values while they draw.
         self.values = dict(values)
         self.frame = Frame(self.values)
         self.parts: list[str] = []
@@ -49,6 +50,7 @@ class Page:
 
     def write(self, text: str, column: int) -> None:
         """Add to the text, up to the limit."""
+        # Counted over the whole page: a loop could write a short text a million times.
         self.length_left -= len(text)
         if self.length_left < 0:
             raise ExpressionRefused(f"the text is longer than {OUTPUT_LENGTH_MAX:,} characters here", column)

@@ -145,6 +145,7 @@ def _items(value: Any, work: Each) -> list[Any]:
 
 
 def _inputs(definition: Definition, work: Call, given: Any, check: InputCheck) -> Mapping[str, Any]:
+    # By the pinned definition: the workflow in the library may ask for other inputs by now.
     inputs, wrong = check(definition.pinned[work.workflow], given)
     if wrong:
         raise Invalid(f"{work.workflow} can't start: {'; '.join(wrong)}")
@@ -152,6 +153,7 @@ def _inputs(definition: Definition, work: Call, given: Any, check: InputCheck) -
 
 
 def _failed(path: str, found: Located, message: str) -> tuple[Command, ...]:
+    # Opened first, without rounds: a step can only fail that has started, in the table of moves as for readers.
     if isinstance(found.step.work, Call | Each | Repeat):
         failed = FailStep(step=path, category=Category.INVALID_INPUT, message=message)
         return (OpenStep(step=path, rounds=0), failed)

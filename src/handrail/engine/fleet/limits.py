@@ -60,6 +60,7 @@ class FleetLimits:
         """Note that a call has ended."""
         counted = [self._fleet_limit(one) for one in limits if one.concurrency is not None]
         if counted:
+            # Not waited for: a call that has ended must not wait for a database to say so.
             task = asyncio.get_running_loop().create_task(self._leave(counted))
             self._leaving.add(task)
             task.add_done_callback(self._leaving.discard)

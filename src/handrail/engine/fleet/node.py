@@ -71,6 +71,7 @@ class LocalNode:
         if self.workers or self._task is None:
             return
         self._task.cancel()
+        # Its last beat must be over before the node is removed, or it would appear again.
         await asyncio.gather(self._task, return_exceptions=True)
         self._task = None
         with contextlib.suppress(HandrailError):  # then it is listed as lost

@@ -134,6 +134,8 @@ class Checkpointer:
                 await self.log.restart(sealed)
                 self.sealed()
                 return checkpoint
+            # Another process may have signed since the last one was read: then this one would stand beside it, not
+            # behind it.
             if await self.log.append(sealed, after=checkpoint_digest(previous) if previous else ""):
                 self.sealed()
                 return checkpoint
@@ -160,6 +162,7 @@ class Checkpointer:
             )
             return replace(checkpoint, is_restart=restart)
         end = await self.store.end()
+        # Nothing new is normal; less than before is not. Signing nothing here would hide that events are gone.
         if not end.covers(after):
             raise IntegrityBroken(shorter(end.shared(after).events, after.events, "its last checkpoint"))
         return None
@@ -183,6 +186,8 @@ class Checkpointer:
         end = await self.store.end()
         if end.events and store != checkpoint.store:
             return [Break(STORE_STREAM, 1, another_store(checkpoint.store, store))]
+        # Only the ends that the last checkpoint names: that is what changed last, and the whole journal takes too long
+        # for a start. `verify` reads everything.
         breaks = [await self._missing(checkpoint, *head) for head in checkpoint.heads]
         if not end.covers(checkpoint.mark):
             # With lanes, others may have grown since: what counts is how much of what was sealed is there.

@@ -52,6 +52,7 @@ class CheckpointingJournal:
     async def append(self, records: Sequence[Record], change: Change, *, lease: Lease | None = None) -> None:
         """Append; soon after the end of a run, or after enough events, a checkpoint follows."""
         await self.journal.append(records, change, lease=lease)
+        # After the append, and never inside it: a key that can't sign must not stop the work.
         self.unsealed += len(records)
         if self.unsealed >= self.every or any(record.kind in ENDS for record in records):
             self._is_wanted = True
@@ -82,6 +83,7 @@ class CheckpointingJournal:
         self._task = None
 
     async def _seal(self) -> None:
+        # Before signing: events that are appended meanwhile belong to the next checkpoint.
         self.unsealed = 0
         try:
             checkpoint = await self.checkpointer.seal()

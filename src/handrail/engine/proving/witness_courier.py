@@ -113,6 +113,7 @@ class WitnessCourier:
         self._task = None
 
     async def _copy_to_all(self) -> bool:
+        # All at once: one that does not answer must not keep the others from their copies.
         return all(await asyncio.gather(*(self._copy_to(witness) for witness in self.witnesses)))
 
     async def _copy_to(self, witness: Witness) -> bool:
@@ -124,6 +125,7 @@ class WitnessCourier:
             for start in range(0, len(missing), BATCH):
                 batch = missing[start : start + BATCH]
                 await witness.copy(batch)
+                # Noted after each batch: a witness that fails in the middle is not sent everything again.
                 newest = batch[-1].checkpoint
                 state = CopyState(number=newest.number, digest=checkpoint_digest(newest), at=self.clock())
                 await self.register.put(witness.name, state)

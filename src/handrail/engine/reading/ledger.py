@@ -105,6 +105,7 @@ class Ledger:
     async def _in_stream(self, asked: Query) -> Found:
         found: list[Hit] = []
         place, read = asked.after or 0, 0
+        # Bounded by what is read, not by what is found: a filter that matches nothing must not read for minutes.
         while read < READ_MAX:
             batch = await self.journal.read(asked.stream, after=place, limit=BATCH)
             for record in batch:
@@ -121,6 +122,7 @@ class Ledger:
     async def _in_store(self, asked: Query) -> Found:
         place = LAST if asked.after is None else asked.after
         found: list[Hit] = []
+        # A run in a list of thousands of its own events is looked up once.
         owners: dict[str, str | None] = {}
         for _ in range(READ_MAX // BATCH):
             batch = await self.archive.latest(until=place, size=BATCH)
@@ -170,6 +172,7 @@ class Ledger:
 
     async def export(self, stream: str | None = None) -> AsyncIterator[dict[str, Any]]:
         """Every event, of one stream or all, with everything needed to verify the chain elsewhere."""
+        # The hash before each event goes with it, so that whoever has the export alone can check the chain.
         ends: dict[str, bytes] = {}
         if stream is not None:
             await self.of_stream(stream, limit=1)

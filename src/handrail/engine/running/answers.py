@@ -84,6 +84,7 @@ class ApprovalAnswers:
     ) -> GiveApproval | RejectApproval:
         """The command for an answer that counts; Forbidden or Invalid for any other."""
         state = run.step(step)
+        # Before the passphrase is looked at: who may not answer must not learn whether it is right.
         self._require(run, step, actor, given, is_proven=given.proof is not None)
         await self._require_passphrase(given.proof)
         digest, at = given.digest or state.digest, self.clock()

@@ -28,6 +28,7 @@ class ChangeSubscription:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, min(within_s, LOOK_S))):  # not wait_for, which can lose a cancellation
                 await self.heard.wait()
+        # After waking: what happens while the caller reads must wake it again.
         self.heard.clear()
 
 

@@ -77,6 +77,8 @@ class Control:
             after = await self.dispatch.grant(run_id, *commands, actor=actor)
         except Conflict as error:
             current = await self.dispatch.current(run_id)
+            # Read again for the hint: what is legal now is what the caller needs to know, not what was when they
+            # looked.
             is_stale = action in ANSWERS and bool(current.step(step).digest)  # the error says how to answer what waits
             raise type(error)(str(error), hint=error.hint if is_stale else legal_words(current)) from error
         after = await self._close_compensation(after, actor)
@@ -98,6 +100,7 @@ class Control:
         definition = await self.dispatch.definition(self.dispatch.require_own(run).definition)
         if run.status is RunStatus.PAUSED:  # a fork goes on where the run stands still
             await self.dispatch.require_allowed(run, ResumeRun(reason=reason), actor=actor)
+        # Under a key: an agent that repeats the call after a lost answer gets the same fork, not a second one.
         ask = fork_request(run, definition, step, key=fork_key(run, step, actor=actor, reason=reason))
         if self.worker is not None:
             return await self.worker.start(definition, run.inputs, actor=actor, ask=ask)

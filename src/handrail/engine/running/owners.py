@@ -44,9 +44,12 @@ class Owners:
         now_s = asyncio.get_running_loop().time()
         seen = self._seen.get(owner)
         if seen is None or seen.beat != beat:
+            # By this process's own clock, from when it saw the beat: clocks of two machines may differ by more than a
+            # lease.
             seen = self._seen[owner] = SeenOwner(beat, now_s)
         if now_s - seen.checked_s >= CHECK_S:
             seen.checked_s = now_s
+            # A process that is gone needs no waiting: its runs continue at once, instead of after a lease.
             if not await asyncio.to_thread(self.presence.is_alive, owner):
                 seen.since_s = GONE
         return now_s - seen.since_s >= self.lease_s

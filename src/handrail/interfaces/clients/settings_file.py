@@ -78,6 +78,7 @@ def write_file(file: SettingsFile, text: str, *, is_private: bool, backs_up: boo
     new_mode = PRIVATE if is_private else SHARED
     try:
         _require_unchanged(file)
+        # Where a link leads, so that a file in a folder of dotfiles stays a link to it.
         target = file.target or Path(os.path.realpath(file.path))
         target.parent.mkdir(parents=True, exist_ok=True)
         backup = _back_up(file) if backs_up and file.content is not None else None
@@ -113,6 +114,7 @@ def _escaped(name: str) -> str:
 
 
 def _require_unchanged(file: SettingsFile) -> None:
+    # Clients write these files, too, while they run: what they changed since we read must not be lost.
     if read_file(file.path).content != file.content:
         raise Conflict(f"{file.path} was changed by another program in the meantime", hint="repeat the call")
     if file.target is not None and Path(os.path.realpath(file.path)) != file.target:
@@ -128,6 +130,7 @@ def _back_up(file: SettingsFile) -> Path:
     number = 1 + (int(newest[0].name.rpartition("-")[2]) if newest else 0)
     backup = file.path.with_name(f"{file.path.name}.handrail-backup-{number}")
     mode = stat.S_IMODE(file.path.stat().st_mode)
+    # With the mode of the original from the start: settings of clients often hold tokens.
     descriptor = os.open(backup, os.O_CREAT | os.O_EXCL | os.O_WRONLY | BINARY, mode)
     with os.fdopen(descriptor, "wb") as writer:
         writer.write(file.content or b"")

@@ -123,6 +123,7 @@ def _box(box: Box, card: Card) -> Iterator[str]:
     if item.step:
         yield f"<title>{escape(f'{item.step.kind.value} {plain(item.step.id)}: {subject_of(item.step)}')}</title>"
     yield f'<rect class="{look}" {area}/>'
+    # Cut off at the box in any case: the font of the reader may be wider than the one that was measured.
     yield from _clipped(box.width - BORDER, card.height, _words(card))
     yield "</g>"
     if box.inside:

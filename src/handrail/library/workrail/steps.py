@@ -110,6 +110,7 @@ class Steps:
                 continue
             if self._is_too_much(context):
                 break
+            # What no list reaches is reported in the end: nothing of the original may be dropped silently.
             self.reached.add(path)
             step = self._step(Reader(value, path, self.notes), context, taken)
             if step is not None:
@@ -153,6 +154,7 @@ class Steps:
         written = step.text("id")
         if not written and "id" not in step.value:
             self.notes.fault(step.path, "the step has no `id`", "add one")
+        # Ids of WorkRail may hold what no path of ours can: the step is then called differently, and that is noted.
         identity = step_id(written or step.text("title"), taken)
         if written and identity != written:
             self.notes.note(step.at("id"), f"the step is called `{identity}` here")

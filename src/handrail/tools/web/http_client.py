@@ -123,6 +123,7 @@ async def _decoded(blocks: AsyncIterator[bytes], encodings: Sequence[str]) -> by
     """A whole body, decoded within its limits; what has no body has no encoding either."""
     content, decoder = bytearray(), None
     async for block in blocks:
+        # Unpacked within the limit, piece by piece: a few bytes can become gigabytes.
         decoder = decoder or decoder_of(encodings, bytes_max=ANSWER_BYTES_MAX)
         content += decoder.decoded(block)
     if decoder is not None:
@@ -147,6 +148,8 @@ class _Guard(httpcore.AsyncNetworkBackend):
     ) -> httpcore.AsyncNetworkStream:
         """Connect to one of the host's addresses, all of which were checked."""
         failed: Exception | None = None
+        # Looked up once and connected to by number: a name that is looked up again could lead to another address by
+        # then, inside this network.
         addresses = await checked_addresses(host, port, self._allow, self._withheld)
         for address in addresses[:ADDRESSES_TRIED_MAX]:
             try:
@@ -173,6 +176,7 @@ async def checked_addresses(
     except UnicodeError:
         raise ToolFailed(Category.INVALID_INPUT, f"{host[:100]} is not a host name") from None
     addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    # All of them, not only the one that is used: which of them answers is decided by who owns the name.
     if all(map(is_public, addresses)) or is_allowed(host, port, addresses, allow):
         return addresses
     refused = next(address for address in addresses if not is_public(address))
@@ -189,6 +193,7 @@ def redirected(ask: HttpRequest, location: str, status: int) -> HttpRequest:
         raise ToolFailed(Category.TOOL_ERROR, "redirected to an invalid URL") from None
     if there.scheme not in {"http", "https"} or not there.host or there.userinfo:
         raise ToolFailed(Category.PERMISSION, f"redirected to {there.scheme}:, which is not followed")
+    # What was sent encrypted, credentials included, would be repeated in clear.
     if here.scheme == "https" and there.scheme == "http":
         raise ToolFailed(Category.PERMISSION, f"redirected from https to http on {there.host}; that is not followed")
     return _at_origin(_by_status(ask, status), here, there)
@@ -196,6 +201,7 @@ def redirected(ask: HttpRequest, location: str, status: int) -> HttpRequest:
 
 def _by_status(ask: HttpRequest, status: int) -> HttpRequest:
     """A 303 is followed with GET; by common practice also 301 and 302 after POST. 307 and 308 repeat the request."""
+    # As browsers do: servers rely on it, whatever the older standard said.
     if ask.method == "HEAD" or status in {307, 308} or (status != 303 and ask.method != "POST"):
         return ask
     return replace(ask, method="GET", content=None, headers=_without(ask.headers, {"content-type"}))

@@ -27,5 +27,6 @@ def needed_for_call(
 def server_needed(parts: AttemptServices, run: Run, tool: str) -> Needs:
     """The label of nodes that have the server of a tool, if others may have it; empty for a tool of ours."""
     server = tool.partition(".")[0]
+    # A tool that is unknown on a server that is known is a mistake of the plan: no other node would help.
     known = {spec.name.partition(".")[0] for spec in parts.toolbox.specs()}
     return server_label(run.project, server) if parts.is_shared and server not in known else ""

@@ -94,6 +94,7 @@ async def export(ctx: click.Context, stream: str, output: Path | None, bundle: P
         return
     count = 0
     async with open_reader(settings_of(ctx)) as look:
+        # Atomic: an export that is cut off must not look like a whole journal that is shorter.
         with click.open_file(str(output or "-"), "wb", atomic=output is not None) as file:
             async for view in look.ledger.export(await look.ledger.stream_of(stream, look.project.id) or None):
                 file.write(json_line(view, is_shown=output is None and sys.stdout.isatty()))
@@ -169,6 +170,7 @@ async def _verify_store(settings: Settings, options: VerifyOptions, *, as_json: 
 
 async def _rebuilt(settings: Settings) -> int:
     """Rebuild the projections; returns how many streams were rebuilt."""
+    # Without comparing: a damaged store is the reason to rebuild, and opening it would be refused otherwise.
     async with open_writer(settings, compare=False) as handrail:
         return await handrail.rebuild()
 
