@@ -110,6 +110,7 @@ class Registry:
         wanted = {server for name in names if (server := name.partition(".")[0]) in known}
         if not wanted:
             return {}
+        # Before any server is started: what a project declares may not run until a person has trusted it.
         for server, reason in self.servers.off().items():
             if server in wanted:
                 raise Forbidden(reason, hint=f"{ASK_A_PERSON}; nothing was changed")
@@ -119,6 +120,7 @@ class Registry:
                 hint=f"`handrail tools check {server}` shows more; nothing was changed",
             )
         tools = [found for name in names if (found := self.servers.find(name)) is not None]
+        # The tools that undo them are pinned as well: an undo by a tool that has changed is as dangerous as a call.
         undos = [found for tool in tools if (found := self.servers.find(tool.spec.undo)) is not None]
         return {tool.spec.name: card for tool in (*tools, *undos) if (card := tool.card) is not None}
 
@@ -148,6 +150,7 @@ class Registry:
         servers = frozenset(self.servers.names() if self.servers is not None else ())
         asked = {name.partition(".")[0] for name in names} & servers
         recalled = self.servers.recalled(asked) if self.servers is not None else Recalled()
+        # Looking for plugins imports packages of strangers; most plans need none of them.
         is_all_found = all(name in self._built_in or name.partition(".")[0] in servers for name in names)
         ours = self._built_in if is_all_found else self._tools
         specs = {spec.name: spec for spec in (*recalled.specs, *(tool.spec for tool in ours.values()))}
@@ -187,6 +190,7 @@ class Registry:
 
     @cached_property
     def _tools(self) -> Mapping[str, FunctionTool]:
+        # Ours last, so that no plugin can put itself in the place of a built-in tool.
         return {**self._named(self._plugins.tools.values()), **self._built_in}
 
     def _named(self, tools: Iterable[FunctionTool]) -> dict[str, FunctionTool]:

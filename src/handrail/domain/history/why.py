@@ -113,6 +113,8 @@ class _Why:
         """The failure that the run is about: the first that is not resolved, or the undo that failed after it."""
         found: Entry | None = None
         for entry in self.entries:
+            # The first one: later failures are mostly its consequences. A failed undo counts more, since it needs
+            # somebody now.
             if _is_failure(entry.event) and (found is None or isinstance(entry.event, OF_UNDO)):
                 found = entry
             elif found is not None and _resolves(entry.event, found.event):

@@ -48,6 +48,7 @@ def start_forecast(run: Run, definition: Definition, now: Now) -> StartForecast:
     """What this run would do next by itself."""
     if run.status is not RunStatus.RUNNING or run.mode is Mode.RECORD:
         return StartForecast((), run)
+    # One of its own: it is moved on below, and the shared one belongs to what really happened.
     agenda = Agenda(definition, run)
     agenda.keep_up(now.at)
     asked = _moved(agenda, now)
@@ -62,6 +63,7 @@ def start_forecast(run: Run, definition: Definition, now: Now) -> StartForecast:
 def _moved(agenda: Agenda, now: Now) -> list[str]:
     """Grant what handrail does by itself without a call; the approvals that a person is then asked for."""
     asked: list[str] = []
+    # A loop whose rounds need no call could go on for ever; a forecast of that many turns is enough.
     for _ in range(TURNS_MAX):
         commands = next_turn(agenda, check=now.check, under_way=frozenset(agenda.tracked.busy)).commands
         for command in commands:

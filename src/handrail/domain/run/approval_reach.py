@@ -56,6 +56,7 @@ class _Sweep:
     def follow(self, starts: Iterable[str]) -> bool:
         """Collect all that follows these steps; whether the end of the list can be reached without an approval."""
         course = self.lane.course
+        # Through conditions, but not through another approval that will be asked: what follows that one is its own.
         reached, waiting, ends = set[str](), list(starts), False
         while waiting:
             later = course.followers[waiting.pop()]
@@ -116,6 +117,7 @@ def _follows(definition: Definition, approval: str, path: str) -> bool:
     depth = next((i for i, (one, two) in enumerate(zip(mine, other, strict=False)) if one != two), None)
     if depth is None:
         return False
+    # Where the two paths part, both are in one list; deeper down their order says nothing about each other.
     before, after = _id(mine[depth]), _id(other[depth])
     course = locate(definition, ".".join((*mine[:depth], before))).lane.course
     reached, waiting = set[str](), [before]

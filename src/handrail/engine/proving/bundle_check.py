@@ -62,6 +62,7 @@ def check_bundle(data: bytes, *, trusted: str = "") -> Proven:
     header = bundle.header
     if not holds(header.key, signed_bytes(header), header.signature):
         raise broken("its signature is invalid: its header was edited, or another key signed it")
+    # The key is in the bundle itself: a valid signature says that it is whole, only the fingerprint says by whom.
     owner = fingerprint(header.key)
     if trusted and owner != trusted:
         raise broken(f"it is signed by another key than the one you trust: {owner}, not {trusted}")
@@ -95,6 +96,7 @@ def _records(bundle: Bundle) -> list[Record]:
         raise broken(f"event {found.n} of {found.stream}: {found.reason}")
     if (end.n, end.hash.hex()) != (header.n, header.head):
         raise broken(f"its last event, {end.n}, is not the one named in its header: event {header.n}")
+    # For readers without our code: they follow these links, so these must not differ from what the hashes cover.
     _compare_befores(parts)
     return records
 
@@ -123,6 +125,7 @@ def _texts(bundle: Bundle, entries: Sequence[Entry]) -> tuple[str, tuple[str, ..
     if [part.hash for part in definitions] != [started.definition]:
         raise broken(f"it does not contain the one definition that the run is pinned to: {started.definition}")
     tools: list[ToolPart] = bundle.of(ToolPart)
+    # Exactly: a part too much would be shown to a reader as if the run had been pinned to it.
     if [(part.name, part.hash) for part in tools] != sorted(started.pins.items()):
         raise broken("it does not contain exactly the tools that the run is pinned to")
     _compare_texts([*definitions, *tools])

@@ -133,10 +133,12 @@ class PluginSandbox:
             file_bytes=ANSWER_BYTES_MAX,
         )
         job = Job(argv=command(), stdin=stdin.decode(), bounds=bounds, writable=False)
+        # Each is a process of its own: a step with thirty checks must not start thirty of them at once.
         async with self._places:
             try:
                 ran = await self._sandbox.run(job)
             except ToolFailed as error:
+                # A machine that is busy may have room a moment later; a rule that can't start will never.
                 kind = RuleUnavailable if error.category is Category.TRANSIENT else RuleBroken
                 raise kind(error.message) from error
         return _answer_in(ran, bounds), ran
@@ -174,6 +176,7 @@ class PluginRule:
 
     async def inputs(self, parameters: Mapping[str, Any], setting: Setting) -> str:
         """The digest of the output, of the package's files, and of the project's files if the rule reads them."""
+        # A package that is installed as a link to its sources can change without a new version: nothing is cached then.
         if not self._entry.content:
             return ""
         tree = ""
