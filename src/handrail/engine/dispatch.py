@@ -257,7 +257,7 @@ class Dispatch:
                 if await self._catch_up(cached):
                     continue
                 raise
-            # Nothing was to be written, by what is known here: true only if nobody has written meanwhile.
+            # Nothing was to be written, by what is known here: true only if no other writer was faster.
             if not await self._catch_up(cached):
                 return cached.run
         raise JournalConflict(f"too many writers append to run {run_id} at once")
@@ -330,7 +330,7 @@ class Dispatch:
         run = cached.run
         if cached.settled is not None and not await asyncio.shield(cached.settled):
             # The state in the cache runs ahead of the disk, so that commands can follow each other without waiting for
-            # syncs. Nobody outside may see it before it is synced.
+            # syncs. No caller may see it before it is synced.
             return True  # an append that this state built on was refused, and the cache entry is gone
         tail = await entries_of(self.journal, run.id, after=run.n)
         if tail and self._cache.get(run.id) is cached:  # else another caller has caught up already

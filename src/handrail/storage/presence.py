@@ -138,7 +138,6 @@ def _release_all() -> None:
         presence._release()
 
 
-# A lock belongs to the open file, which a forked child shares: a child that outlives its parent would keep it present
-# for ever.
+# A lock belongs to the open file, which a forked child shares: a child that outlives its parent would keep it present.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_release_all)

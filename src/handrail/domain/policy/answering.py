@@ -120,7 +120,7 @@ def _not_asked(answer: AnswerBy, asked: AskedOf, rules: AnswerRules, what: str =
 
 
 def _started_it(answer: AnswerBy, asked: AskedOf, what: str = "answer for it") -> Refused | None:
-    # Whoever started it by an agent has started it: otherwise four eyes would be two with an agent in between.
+    # A person who started it by an agent has started it: otherwise four eyes would be two with an agent in between.
     started = {asked.starter, asked.behalf} - {""}
     if asked.not_by != STARTER or not started & {answer.actor, answer.behalf}:
         return None

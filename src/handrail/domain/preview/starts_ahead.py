@@ -63,7 +63,7 @@ def start_forecast(run: Run, definition: Definition, now: Now) -> StartForecast:
 def _moved(agenda: Agenda, now: Now) -> list[str]:
     """Grant what handrail does by itself without a call; the approvals that a person is then asked for."""
     asked: list[str] = []
-    # A loop whose rounds need no call could go on for ever; a forecast of that many turns is enough.
+    # A loop whose rounds need no call might never end; a forecast of that many turns is enough.
     for _ in range(TURNS_MAX):
         commands = next_turn(agenda, check=now.check, under_way=frozenset(agenda.tracked.busy)).commands
         for command in commands:

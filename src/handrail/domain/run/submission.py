@@ -231,7 +231,7 @@ def _open_words(run: Run, for_agent: Collection[str]) -> str:
 
 def _require_not_taken(given: Submission, state: StepState, now: int) -> None:
     taken_by = assignee(state, at=now)
-    # Agents without a name share what nobody has taken; a name is what keeps two of them apart.
+    # Agents without a name share what is not taken; a name is what keeps two of them apart.
     if not taken_by or taken_by == given.agent:
         return
     left = "" if state.due is None else f" for another {_seconds_text(state.due - now)}"

@@ -104,7 +104,7 @@ def _undoing(agenda: Agenda, check: InputCheck, under_way: Collection[str], at_m
 
 def _noted(agenda: Agenda, check: InputCheck, under_way: Collection[str]) -> list[Command]:
     """What must be journaled before another step starts: expired and withdrawn questions, rounds, lost attempts."""
-    # In progress by the journal, but not here: whoever had the lease before has gone in the middle of it.
+    # In progress by the journal, but not here: the worker that had the lease before ended in the middle of it.
     lost = agenda.tracked.busy.difference(under_way)
     if not lost and not agenda.tracked.expired and not agenda.tracked.withdrawn and not agenda.containers:
         return []  # the usual case, checked at every event of a run

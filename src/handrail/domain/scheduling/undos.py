@@ -41,7 +41,7 @@ class Undos:
         self._place = {path: place for place, path in enumerate(order)}
         for path in order:
             state = run.step(path)
-            # `turned` is when the run began to undo, or was asked to try again: an older failure has been answered by
+            # `turned` is when the run started to undo, or was asked to try again: an older failure has been answered by
             # that.
             if state.broke > run.turned:
                 continue  # its undo has failed permanently since, and no retry was requested

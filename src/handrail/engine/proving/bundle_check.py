@@ -62,7 +62,7 @@ def check_bundle(data: bytes, *, trusted: str = "") -> Proven:
     header = bundle.header
     if not holds(header.key, signed_bytes(header), header.signature):
         raise broken("its signature is invalid: its header was edited, or another key signed it")
-    # The key is in the bundle itself: a valid signature says that it is whole, only the fingerprint says by whom.
+    # The key is in the bundle itself: a valid signature says that it is whole, only the fingerprint says who signed it.
     owner = fingerprint(header.key)
     if trusted and owner != trusted:
         raise broken(f"it is signed by another key than the one you trust: {owner}, not {trusted}")

@@ -172,7 +172,7 @@ class Ledger:
 
     async def export(self, stream: str | None = None) -> AsyncIterator[dict[str, Any]]:
         """Every event, of one stream or all, with everything needed to verify the chain elsewhere."""
-        # The hash before each event goes with it, so that whoever has the export alone can check the chain.
+        # The hash before each event goes with it, so that the export alone is enough to check the chain.
         ends: dict[str, bytes] = {}
         if stream is not None:
             await self.of_stream(stream, limit=1)

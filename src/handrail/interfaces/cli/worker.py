@@ -97,7 +97,7 @@ async def command(
                 await first_of(task, stop)
             except Stopped:
                 _log("stopping: running calls may end, runs are handed over; a second signal ends this at once")
-                # Not at once: a call that is cut off leaves a step of which nobody knows whether it happened.
+                # Not at once: a call that is cut off leaves a step of which it is unknown whether it happened.
                 await served.drain(grace / 1_000)
             finally:
                 task.cancel()

@@ -129,7 +129,7 @@ def _missing(found: Sequence[Python], module: str) -> CannotRun:
 
 
 def _by_pytest(site: Site, asked: TaskOptions, python: Python, *, cover: bool) -> Task:
-    # Workers of xdist would run the tests in processes that nobody measures, and pytest-cov would measure instead of
+    # Workers of xdist would run the tests in processes that are not measured, and pytest-cov would measure instead of
     # us.
     alone = [option for plugin, option in ALONE.items() if cover and python.has(plugin)]
     cache = ("-o", "cache_dir=/tmp/handrail-pytest-cache")  # not switched off: options of the project may need it

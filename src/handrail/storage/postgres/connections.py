@@ -214,7 +214,7 @@ class Connections:
 def _require(name: str, *, version: int, commit: str, encoding: str) -> None:
     if version < SERVER_NEEDED:
         raise Unavailable(f"{name} is PostgreSQL {version // 10_000}; handrail needs 14 or newer", hint="upgrade it")
-    # "Acknowledged" means synced: with this setting a crash of the server would take back what we have promised.
+    # "Acknowledged" means synced: with this setting a crash of the server would lose what was promised.
     if commit == "off":
         raise Invalid(
             f"{name} has synchronous_commit = off: what was acknowledged could be lost",

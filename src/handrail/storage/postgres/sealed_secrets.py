@@ -30,8 +30,7 @@ class SealedSecrets:
     async def keep(self, run: str, values: Sequence[str]) -> None:
         """Keep the values of a run, for every node that may go on with it."""
         message = msgspec.json.encode(list(values))
-        # For each node that is admitted now, by its own key: the database, and whoever reads its backups, can open
-        # none.
+        # For each node that is admitted now, by its own key: who reads the database or its backups can open none.
         boxes = {key: sealed(public, message) for key, public in (await self._boxes()).items()}
         await self._connections.ask(queries.PUT_SECRETS, stored(run), list(boxes), list(boxes.values()))
 

@@ -55,7 +55,7 @@ def open_writer(place: StoreLocation, migrations: Sequence[Migration]) -> sqlite
         connection = _connect(place, "rw")
         with closed_on_error(connection):
             _require_ours(connection, place.name)
-            # Only after we know that the file is ours: some of these settings change a database for good.
+            # Only after we know that the file is ours: some of these settings change a database permanently.
             for setting in WRITER_SETTINGS:
                 connection.execute(setting)
             _switch_to_wal(connection, place)

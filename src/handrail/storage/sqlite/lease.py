@@ -26,8 +26,8 @@ def claim(
     for seen in lease_holders:
         wanted = {"run": seen.run, "claimer": owner, "owner": seen.owner, "epoch": seen.epoch, "beat": seen.beat}
         if connection.execute(queries.CLAIM, wanted).rowcount == 1:
-            # The epoch only grows. Whoever still believes to have the run holds a smaller one, and every append of
-            # theirs is refused from this commit on.
+            # The epoch only grows. A worker that still believes to have the run holds a smaller one, and all its
+            # appends are refused from this commit on.
             lease = Lease(seen.run, owner, seen.epoch + 1)
             appender.remember_lease(lease.run, lease.owner, lease.epoch)
             taken.append(lease)

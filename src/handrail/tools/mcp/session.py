@@ -204,7 +204,7 @@ class Session:
         listing = ToolListing()
         if client.server_capabilities.tools is not None:
             cursor: str | None = None
-            # The cursor is the server's: it could go on for ever.
+            # The cursor is the server's: it might never end.
             for _ in range(PAGES_MAX):
                 page = await client.list_tools(cursor=cursor)
                 for tool in page.tools:

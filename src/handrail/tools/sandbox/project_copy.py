@@ -169,7 +169,7 @@ class _Copier:
 
     def _copy_file(self, source: str, target: str) -> None:
         try:
-            # Without blocking: a named pipe in the project would otherwise hold the copy for ever.
+            # Without blocking: a named pipe in the project would otherwise hold up the copy without end.
             reading = os.open(source, os.O_RDONLY | NO_FOLLOW | NO_BLOCK)
         except PermissionError:  # a command could not read it either
             return

@@ -176,7 +176,7 @@ class Attempt:
             return None
         pin, known = self.run.pins.get(self._called.spec.name, ""), digests_of(card)
         answers = self.run.step(self.path).answers or {}
-        # The answer is bound to the digest of what was shown: a tool that changes once more asks again.
+        # The answer is bound to the digest of what was shown: a tool that changes after that asks again.
         is_agreed = any((reply := answers.get(one)) is not None and reply.agreed for one in known)
         return card if pin and pin not in known and not is_agreed else None
 
@@ -213,7 +213,7 @@ class Attempt:
                 return
         await self._grant(start)
         # From here on the world may have changed. If the process ends now, the journal has the start, the capture and
-        # the key, and whoever takes the run over decides by these whether to call again.
+        # the key, and the next worker decides by these whether to call again.
         answer = await answer_of(self.tool, call, timeout_ms=self._timeout_ms())
         await self._finish(answer)
 

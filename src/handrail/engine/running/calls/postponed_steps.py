@@ -58,7 +58,7 @@ class Postponements:
             until = await self.parts.breakers.open_until(server, now=now)
             is_let_through = until is None
         finally:
-            # Also when reading the breaker failed: a place that is never left would be missing for ever.
+            # Also when reading the breaker failed: a place that is never left would be missing permanently.
             if not is_let_through:
                 self.parts.throttle.leave(spec)
         return None if is_let_through else Postponed(f"the circuit breaker of {server} is open", until, is_breaker=True)
