@@ -207,9 +207,9 @@ async def test_nothing_that_a_command_prints_is_in_what_to_do_or_says_who_has_to
     secret = project.parent / "home" / "config.toml"
     secret.parent.mkdir()
     secret.write_text("")
-    text = said.replace("{}", str(secret)) + "\n" + "more\n" * 40
+    text = said.replace("{}", str(secret)) + "\n"
     for rule, more in ((tests_pass, {}), (command_succeeds, {"argv": ["true"], "stdout_contains": "never"})):
-        for output in ({"stderr": text}, {"stdout": text}):
+        for output in ({"stderr": text}, {"stdout": text}, {"stderr": text + "more\n" * 40}):
             outcome = await judged(rule, scripted(project, Scripted(ran(**output, code=code))), **more)
             assert outcome.findings
             assert {one.fixed_by for one in outcome.findings} == {FixedBy.AGENT}
