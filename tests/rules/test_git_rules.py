@@ -283,11 +283,20 @@ async def test_a_pipe_that_a_repository_names_holds_nothing_up(project: Path, mo
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with a name are a matter of POSIX")
-@pytest.mark.parametrize("name", ["src/.gitignore", "src/.gitattributes"])
-async def test_a_pipe_in_place_of_patterns_is_named_instead_of_waited_for(
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("src/.gitignore", "src/.gitattributes", ".git/HEAD", ".git/config", ".git/packed-refs", ".git/shallow"),
+        *(".git/commondir", ".git/objects/info/alternates"),
+    ],
+)
+async def test_a_pipe_in_place_of_a_file_of_git_is_named_instead_of_waited_for(
     name: str, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(git_process, "LOOK_S", 0.05)
+    monkeypatch.setattr(git_process, "TIME_S", 10.0)
+    (project / name).parent.mkdir(exist_ok=True)
+    (project / name).unlink(missing_ok=True)
     os.mkfifo(project / name)
     write(project, {"src/a.py": "changed\n"})
     with pytest.raises(GitUnavailable, match=f"{name} is not a regular file"):

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import stat
 import sys
@@ -21,12 +22,15 @@ from handrail.domain.checks.finding import FixedBy
 TIME_S: Final = 30.0
 LOOK_S: Final = 1.0
 """After how long it is looked at what git may be waiting for."""
+GIT_FOLDER: Final = ".git"
 PATTERN_FILES: Final = (".gitignore", ".gitattributes")
 ENTRIES_MAX: Final = 200_000
 OUTPUT_BYTES_MAX: Final = 32_000_000
 BLOCK_BYTES: Final = 65_536
 WORDS_MAX: Final = 300
 HOW_TO_GET: Final = "install git so that it is on PATH, or remove this check"
+
+_hashed = re.compile(r"[0-9a-f]{2}")
 
 
 class GitUnavailable(Exception):
@@ -70,9 +74,12 @@ def _require_no_pipes(root: Path) -> None:
         seen += len(inner) + len(names)
         if seen > ENTRIES_MAX:
             return
-        for name in PATTERN_FILES:
+        is_gits = GIT_FOLDER in Path(folder).parts
+        for name in names if is_gits else PATTERN_FILES:
             if name in names and _is_special(Path(folder) / name):
                 raise GitUnavailable(f"{folder}/{name} is not a regular file: git would wait for it", "remove it")
+        if is_gits:  # what git names by hashes is not opened before it was found in a list
+            inner[:] = [one for one in inner if not _hashed.fullmatch(one)]
 
 
 def _is_special(path: Path) -> bool:
