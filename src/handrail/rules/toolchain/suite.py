@@ -218,7 +218,7 @@ def with_findings(outcome: CheckOutcome, findings: Sequence[Finding], remarks: S
     every = bounded([*outcome.findings, *findings])
     # The evidence says what ran. It must not say that the check passed, now that something speaks against it.
     evidence = replace(outcome.evidence, passed=False) if outcome.evidence is not None else None
-    return replace(outcome, findings=every, evidence=evidence)
+    return CheckOutcome(findings=every, evidence=evidence, remarks=outcome.remarks)
 
 
 async def tests_depend_on(parameters: Mapping[str, Any], setting: Setting) -> str:
