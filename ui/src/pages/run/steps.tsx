@@ -39,7 +39,7 @@ export function StepList(props: TabProps & { many: boolean }): JSX.Element {
   useListKeys(run, shown, selected);
   useOpening(run, rows, selected, many);
   return (
-    <div class="steps">
+    <div class={`steps${isAgents ? ' agents' : ''}`}>
       {many ? (
         <div class="row wrap steps-filter">
           {CHIPS.map((one) => {
