@@ -174,7 +174,7 @@ function Clients(): JSX.Element {
         <div class="card">
           {shown.map((one) => (
             <Row key={one.name + one.kind} icon={one.kind === 'agent' ? 'robot' : 'person'} tone={one.connected ? 'ok' : '3'} name={one.name.replace(/^\w+:/, '')} action={one.connected ? <span class="c-ok">Connected</span> : null}>
-              {one.run ? <a class="link" href={`/runs/${one.run}`}>{one.run}</a> : one.name} {one.heard ? (
+              {one.run ? <a class="link" href={`/runs/${one.run}`}>{one.run}</a> : capital(one.kind)} {one.heard ? (
                 <>
                   · last heard <Time at={one.heard} />
                 </>

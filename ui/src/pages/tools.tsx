@@ -203,7 +203,7 @@ function ToolRow({ one, trouble }: { one: ToolView; trouble: ServerView | undefi
             <Icon name={one.server ? 'tools' : 'bolt'} tone="2" />
             <span class="title">{one.name}</span>
           </button>
-          <p class="meta nowrap">
+          <p class="meta">
             {one.server || 'built in'} · {one.effect === 'compensatable' && !one.undo ? 'undone only by an undo in the plan' : EFFECTS[one.effect] ?? one.effect}
           </p>
         </td>
