@@ -50,10 +50,10 @@ class Restored(Struct, frozen=True):
 async def restore_backup(backup: Path, home: Path, access: Access, *, until: str = "", actor: str) -> Restored:
     """Restore a backup into a home that does not exist yet."""
     moment = moment_from(until) if until else None
-    _require_new(home)
+    require_new_home(home)
     signed = read_manifest(backup, trusted=access.trusted)
     try:
-        work = await asyncio.to_thread(_fresh_work, home)
+        work = await asyncio.to_thread(fresh_work, home)
         try:
             has_keys = await asyncio.to_thread(unpack, backup, signed, access, work)
             found = await prove(work, signed)
@@ -65,7 +65,7 @@ async def restore_backup(backup: Path, home: Path, access: Access, *, until: str
                 notes = await _cut(work, events)
             event = StoreRestored(backup=signed.manifest.id, made=signed.manifest.at, events=events, until=until)
             await _mark(work, event, notes, has_keys=has_keys, actor=actor, rebuilds=moment is not None)
-            await asyncio.to_thread(_put, work, home)
+            await asyncio.to_thread(put_home, work, home)
         finally:
             await asyncio.to_thread(shutil.rmtree, work, ignore_errors=True)
     except OSError as error:
@@ -76,7 +76,7 @@ async def restore_backup(backup: Path, home: Path, access: Access, *, until: str
     return Restored(home, signed.manifest, events, has_keys)
 
 
-def _fresh_work(home: Path) -> Path:
+def fresh_work(home: Path) -> Path:
     """The folder in which a home is restored, without what a restore that was killed has left there."""
     work = home.absolute().with_name(f".{home.name}.part")
     if work.exists():
@@ -84,7 +84,8 @@ def _fresh_work(home: Path) -> Path:
     return work
 
 
-def _require_new(home: Path) -> None:
+def require_new_home(home: Path) -> None:
+    """Refuse a folder that may be a home already."""
     if home.is_dir() and not {entry.name for entry in home.iterdir()} - {LOGS}:
         return
     if home.exists() or home.is_symlink():
@@ -157,7 +158,7 @@ async def _seal(home: Path, store: WholeStore, log: CheckpointFile, record_write
     await checkpointer.seal()
 
 
-def _put(work: Path, home: Path) -> None:
+def put_home(work: Path, home: Path) -> None:
     """Give the restored home its name; the journal comes last, if its entries have to be moved one by one."""
     if not home.exists():
         make_private_folder(home.absolute().parent)

@@ -46,6 +46,8 @@ KEYLESS: Final = "the public key (journal.pub) is missing, so that no signature 
 BATCH: Final = 10_000
 DAMAGES_MAX: Final = 100
 TRIES_MAX: Final = 3
+_NONE: Final = (0, b"", 0)
+"""The end of a stream that has no events."""
 
 
 class AuditResult(Struct, frozen=True, kw_only=True):
@@ -161,7 +163,8 @@ async def _look_at_events(
     trail = Trail(sealed)
     await _follow(store, trail, [checkpoint.mark for checkpoint in sealed])
     entries, unreadable = _entries(trail.store)
-    notes = [entry.event for entry in entries if isinstance(entry.event, PayloadErased)]
+    # An erasure of an event that is gone altogether says nothing about its content; that it is gone is found elsewhere.
+    notes = [one for one in _erasures(entries) if one.event <= trail.ends.get(one.stream, _NONE)[0]]
     erasures = evidence.erasure_breaks([record for _, record in trail.erased], notes)
     breaks = [*swapped, *_in_order(trail, erasures), *unreadable, *_other_key(entries, seals, verifier)]
     # A stream with a broken chain is reported once: what its rows say then means nothing.
@@ -295,6 +298,10 @@ def _other_key(entries: Sequence[Entry], seals: _ReadCheckpoints, verifier: Veri
     if verifier is None or is_accepted or not any(made) or verifier.created(made[0]):
         return []
     return [Break(STORE_STREAM, 1, "the store was created with a different key than the one in use")]
+
+
+def _erasures(entries: Sequence[Entry]) -> list[PayloadErased]:
+    return [entry.event for entry in entries if isinstance(entry.event, PayloadErased)]
 
 
 def _accepted(entries: Sequence[Entry]) -> list[str]:

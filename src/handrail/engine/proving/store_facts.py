@@ -46,6 +46,21 @@ async def accept(journal: Journal, record_writer: RecordWriter, *, reason: str, 
     await _note_at_end(journal, record_writer, [JournalAccepted(reason=reason, found=found)], actor=actor)
 
 
+async def salvaged(
+    journal: Journal,
+    record_writer: RecordWriter,
+    notes: Sequence[PayloadErased],
+    *,
+    reason: str,
+    found: str,
+    actor: str,
+) -> None:
+    """Record that an operator accepted what was brought out of a damaged file; `notes` are erasures to note again."""
+    require_allowed(may(actor, Act.OPERATE))
+    accepted = JournalAccepted(reason=reason, found=found)
+    await _note_at_end(journal, record_writer, [accepted, *notes], actor=actor)
+
+
 async def restored(
     journal: Journal, record_writer: RecordWriter, event: StoreRestored, notes: Sequence[PayloadErased], *, actor: str
 ) -> None:

@@ -6,9 +6,12 @@ commit of another process, and does not end under load; docs/decisions/0017."""
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import astuple
 
 from handrail.domain.backups.manifest import JournalCounts, heads_digest
 from handrail.domain.errors import IntegrityBroken
@@ -88,6 +91,21 @@ def cut_copy(journal: Path, target: Path, *, until: int) -> None:
         raise store_error(error, place) from error
     if copied != until:
         raise IntegrityBroken(f"the journal has {copied} of the first {until} events", hint="use another backup")
+
+
+def write_journal(target: Path, records: Iterable[Record], definitions: Iterable[tuple[str, bytes]]) -> int:
+    """Write events in their order, and definitions, into a new journal without projections; how many events."""
+    place = StoreLocation(path=target, busy_ms=0, read_only=False)
+    numbered = ((seq, *astuple(record)) for seq, record in enumerate(records, 1))
+    try:
+        with closing(open_writer(place, shipped())) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            written = connection.executemany(queries.PUT_ERASED_EVENT, numbered).rowcount
+            connection.executemany(queries.PUT_DEFINITION, definitions)
+            connection.execute("COMMIT")
+    except BELOW as error:
+        raise store_error(error, place) from error
+    return max(0, written)
 
 
 def counts_of(journal: Path) -> JournalCounts:

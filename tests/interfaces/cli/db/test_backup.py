@@ -230,3 +230,20 @@ def test_a_backup_that_fails_leaves_nothing(shell: Shell) -> None:
 def test_a_backup_inside_the_home_is_not_backed_up_into_the_next(shell: Shell) -> None:
     sizes = [shell.json("db", "backup", str(shell.home / "backups"))["bytes"] for _ in range(3)]
     assert sizes[2] < 1.5 * sizes[0]
+
+
+def test_a_damaged_home_is_salvaged_and_work_goes_on(shell: Shell) -> None:
+    shell.run("run", "start", shell.write(PLAN))
+    with (shell.home / "journal.db").open("r+b") as file:  # the head of the file: SQLite reads nothing of it any more
+        file.write(bytes(100))
+    assert shell.run("run", "list").exit_code == 7
+    target = shell.folder / "salvaged"
+    assert shell.run("db", "salvage", str(target)).exit_code == 2, "a reason is needed"
+    report = shell.json("db", "salvage", str(target), "--reason", "the disk failed")
+    assert (report["lost"], report["definitions"]) == ([], 1)
+    other = Shell(shell.folder)
+    other.home = target
+    assert len(other.json("run", "list", "--all")["runs"]) == 2
+    assert other.run("run", "start", other.write(PLAN)).exit_code == 0
+    assert other.run("journal", "verify", "--replay").exit_code == 0
+    assert "salvaged and verified" in shell.run("db", "salvage", f"{target}2", "--reason", "again").output
