@@ -5,7 +5,7 @@ BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long test-outside judges check format lint types contracts tidy pytest simulate docs manifests ui bench fleet lock clean
+.PHONY: help setup demo test test-long test-outside judges check format lint types contracts tidy pytest simulate docs manifests ui bench drill fleet lock clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -76,6 +76,9 @@ ui: $(READY) ## build the console from ui/ (installs Node and what it needs into
 
 bench: $(READY) ## measure the figures of bench/ (minutes)
 	@$(BIN)/python bench/run.py
+
+drill: $(READY) ## the disaster drill: back up, lose, restore, damage, salvage a home (EVENTS=2000)
+	@$(BIN)/python tests/interfaces/backup_drill.py $(or $(EVENTS),2000)
 
 fleet: $(READY) ## a drill: 3 workers on a real PostgreSQL, one killed, one stopped, the database restarted (RUNS=120)
 	@$(BIN)/python tests/interfaces/fleet_drill.py $(or $(RUNS),120)

@@ -66,6 +66,8 @@ def under_load(home: Path, *, processes: int = 1) -> Iterator[Load]:
 
 
 def settings_in(folder: Path) -> Settings:
+    (folder / "home").mkdir(mode=0o700)
+    (folder / "home" / "config.toml").write_text("checkpoint_every = 20\n")  # signed all the time, too
     return read_settings({"home": str(folder / "home"), "project": str(folder)}, {})
 
 

@@ -22,11 +22,18 @@ def settings_in(folder: Path) -> Settings:
     return read_settings({"home": str(folder / "home"), "project": str(folder)}, {})
 
 
-async def fill_home(folder: Path, *, runs: int = 40, seed: int = 0) -> dict[str, list[Record]]:
-    """A home with runs that take turns; the records of each stream."""
-    draw, streams = random.Random(seed), dict[str, list[Record]]()
+async def fill_home(
+    folder: Path,
+    *,
+    runs: int = 40,
+    seed: int = 0,
+    turns: range = range(4),
+    known: dict[str, list[Record]] | None = None,
+) -> dict[str, list[Record]]:
+    """A home with runs that take turns, or that go on from what is known; the records of each stream."""
+    draw, streams = random.Random(seed), dict(known or {})
     async with open_store(settings_in(folder)) as opened:
-        for turn in range(4):
+        for turn in turns:
             for number in range(runs):
                 stream = f"run_{number:08d}"
                 definition: JsonObject = {"id": f"plan-{number % 10}", "steps": [{"id": "tag", "prompt": "x" * 400}]}

@@ -113,7 +113,7 @@ def _packed(settings: Settings, request: BackupRequest, work: Path, name: str, a
     log, newest = _checkpoints(settings)
     copy = work / JOURNAL
     schema = copy_of(settings.journal, copy, busy_ms=duration_ms(settings.choices.busy))
-    counts, store = counts_of(copy), _store_id(copy)
+    counts, store = counts_of(copy), store_id_of(copy)
     journal = packed(work, PartContent.JOURNAL, f"{JOURNAL}.gz{suffix}", chunks_of(copy), key=key)
     copy.unlink()
     return Manifest(
@@ -149,7 +149,8 @@ def _checkpoints(settings: Settings) -> tuple[list[tuple[str, bytes]], int]:
     return files, newest
 
 
-def _store_id(journal: Path) -> str:
+def store_id_of(journal: Path) -> str:
+    """The id of the store in a file; empty if it has none."""
     record = first_record(journal, STORE_STREAM)
     event = entry_of(record).event if record else None
     return event.store if isinstance(event, StoreCreated) else ""

@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from handrail.assembly.backups import taking
+from handrail.storage.backups.sqlite_copy import copy_of, counts_of
 from interfaces.shell import Shell
 
 PLAN = """\
@@ -211,6 +214,39 @@ def test_what_was_erased_later_stays_erased_in_an_earlier_state(shell: Shell) ->
     assert other.run("journal", "verify", "--replay").exit_code == 0
     kinds = [event["kind"] for event in other.json("journal", "show", "store")["events"]]
     assert kinds == ["store_created", "store_restored", "payload_erased"]
+
+
+def test_what_is_signed_while_the_journal_is_copied_is_not_in_the_backup(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = shell.write(PLAN)
+
+    def slow_copy(*args: Any, **kwargs: Any) -> int:
+        schema = copy_of(*args, **kwargs)
+        with shell.process("run", "start", plan) as other:
+            assert other.end()[0] == 0
+        return schema
+
+    monkeypatch.setattr(taking, "copy_of", slow_copy)
+    verdict = shell.json("db", "verify", str(backup(shell)))
+    assert (verdict["ok"], verdict["breaks"]) == (True, [])
+
+
+def test_a_journal_that_is_not_the_one_of_its_manifest_does_not_verify(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(taking, "counts_of", lambda file: replace(counts_of(file), events=99))
+    folder = backup(shell)
+    verdict = shell.json("db", "verify", str(folder), code=7)
+    assert "the manifest has events 99" in verdict["reason"]
+    assert shell.run("db", "restore", str(folder), str(shell.folder / "new")).exit_code == 7
+    assert not (shell.folder / "new").exists()
+
+
+def test_a_checkpoint_that_is_just_being_written_is_left_out(shell: Shell) -> None:
+    with (shell.home / "checkpoints" / "log.jsonl").open("ab") as log:
+        log.write(b'{"checkpoint":{"format":1,"num')
+    assert shell.json("db", "verify", str(backup(shell)))["ok"] is True
 
 
 def test_a_backup_that_fails_leaves_nothing(shell: Shell) -> None:
