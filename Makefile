@@ -62,8 +62,8 @@ pytest: $(READY)
 tidy: $(READY) ## the house in figures, beside its yardstick
 	@PYTHONPATH=tests $(BIN)/python tests/tidy/yardstick.py
 
-simulate: $(READY) ## live N simulated days from SEED on (make simulate N=20000 SEED=0)
-	@$(BIN)/python tests/simulation/run.py --seed $(or $(SEED),0) --count $(or $(N),2000)
+simulate: $(READY) ## live N simulated days from SEED on (make simulate N=20000 SEED=0; FLEET=1: on several machines)
+	@$(BIN)/python tests/simulation/run.py --seed $(or $(SEED),0) --count $(or $(N),2000) $(if $(FLEET),--fleet)
 
 docs: $(READY) ## write docs/reference/ again from the code
 	@$(BIN)/python docs/generate.py

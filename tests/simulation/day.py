@@ -28,7 +28,9 @@ from handrail.engine.running.worker_settings import WorkerSettings
 from handrail.storage.memory import MemoryStore
 from simulation.disk import Disk, Weather
 from simulation.endings import is_at_rest, left_behind, why_not_at_rest
+from simulation.lanes import Lanes, NewsReader
 from simulation.loop import Process, Stuck, VirtualLoop, bury
+from simulation.lossy_host import HostedNode, LossyHost
 from simulation.outside import Box, Outside
 from simulation.people import help_out, interfere
 from simulation.plans import draw_plan
@@ -39,6 +41,7 @@ LEASE_S: Final = 2.0
 SETTLE_S: Final = 400.0
 """Within which virtual time everything must have come to rest, once nothing fails any more."""
 HELPS_MAX: Final = 60
+LABEL: Final = "gpu"
 REAL_S_MAX: Final = 30.0
 """Within which real time a seed must be over: no code may turn without end."""
 
@@ -65,12 +68,13 @@ class Outcome:
     digest: str
     events: int
     statuses: list[str] = field(default_factory=list)
+    is_fleet: bool = False
 
 
 class Simulation:
     """One seed."""
 
-    def __init__(self, seed: int, *, plan: Definition | None = None) -> None:
+    def __init__(self, seed: int, *, plan: Definition | None = None, is_fleet: bool = False) -> None:
         self.seed = seed
         self.random = Random(seed)
         self.loop = VirtualLoop()
@@ -85,6 +89,11 @@ class Simulation:
         self.plan = plan
         self.is_fragile = self.outside.is_fragile = self.random.random() < 0.7
         self._count = 0
+        self._is_over = False
+        self.lanes = Lanes(self.store, self.outside) if is_fleet else None
+        self.host = LossyHost(self.outside, lease_s=LEASE_S, wall=self.wall) if is_fleet else None
+        if is_fleet and self.random.random() < 0.5:
+            self.outside.labelled = (LABEL,)
 
     # --- the machine --------------------------------------------------------------------------------
 
@@ -97,7 +106,9 @@ class Simulation:
         return self.random.randbytes(size)
 
     def is_alive(self, owner: str) -> bool:
-        """Whether a process is there; another machine would have to say yes to everyone."""
+        """Whether a process is there; another machine has to say yes to everyone."""
+        if self.host is not None:
+            return True
         process = self.witness.processes.get(owner)
         return process is None or not process.is_dead
 
@@ -110,7 +121,7 @@ class Simulation:
         if works and self.is_fragile and not self.outside.is_calm:
             process.crash_at = self.random.choice((None, self.random.randint(1, 60), self.random.randint(1, 250)))
         process.on_crash = lambda gone: self.witness.tell(f"{gone.name:4} crashes in the middle of a call")
-        disk = Disk(self.store, process, self.weather, self.witness)
+        disk = Disk(self.store, process, self.weather, self.witness, self.lanes)
         clock = steady_clock(self.wall, self.loop.time)
         dispatch = Dispatch(disk, RecordWriter(clock, self.entropy))  # one clock for all: deadlines are held against it
         self.witness.clocks[process.name] = clock
@@ -122,6 +133,9 @@ class Simulation:
         return place
 
     def _worker(self, process: Process, disk: Disk, dispatch: Dispatch, clock: Callable[[], int]) -> Worker:
+        host = HostedNode(self.host, process) if self.host is not None else None
+        has_label = self.host is not None and (self.random.random() < 0.5 or self.outside.is_calm)
+        labels = self.witness.labels[process.name] = frozenset({LABEL} if has_label else ())
         terms = WorkerSettings(
             owner=process.name,
             actor="handrail",
@@ -130,8 +144,9 @@ class Simulation:
             fits=lambda schema, value: [],
             lease_s=LEASE_S,
             calls_max=self.random.choice((2, 100)),
+            labels=labels,
         )
-        return Worker(dispatch, cast("WorkerStore", disk), Box(self.outside), self, terms)
+        return Worker(dispatch, cast("WorkerStore", disk), Box(self.outside), self, terms, host)
 
     async def open(self) -> Place:
         """Start a worker; a worker that can't start is started again."""
@@ -165,7 +180,9 @@ class Simulation:
         """All of it."""
         self.outside.is_calm = self.random.random() < 0.1
         person = self.new_place(works=False)
-        places = [await self.open() for _ in range(self.random.choice((1, 1, 2)))]
+        reader = self._read_news(NewsReader(self.lanes)) if self.lanes is not None else None
+        reading = self.loop.create_task(reader, context=self.outside.context) if reader is not None else None
+        places = [await self.open() for _ in range(self.random.choice((1, 1, 2)) if self.host is None else 2)]
         for _ in range(self.random.choice((1, 1, 1, 2))):
             await self._start_run(self.random.choice(places))
         await self._chaos(person)
@@ -180,6 +197,16 @@ class Simulation:
         else:
             self.witness.complain("invariant 15: people have helped for long, and a run has not ended")
         await self._close()
+        if reading is not None:
+            await reading
+
+    async def _read_news(self, reader: NewsReader) -> None:
+        while not self._is_over:
+            reader.look()
+            await asyncio.sleep(0.05)
+        reader.look()
+        for flaw in reader.flaws():
+            self.witness.complain(f"missed news: {flaw}")
 
     async def _start_run(self, place: Place) -> None:
         definition = self.plan or draw_plan(self.random)
@@ -242,7 +269,7 @@ class Simulation:
         for place in self.places:
             place.process.crash_at = None
             place.process.go_on()
-        if not self.workers():
+        if not any(not self.host or self.witness.labels[place.process.name] for place in self.workers()):
             await self.open()
         await self.settle()
 
@@ -267,6 +294,7 @@ class Simulation:
                 self.witness.complain(f"{place.process.name} can't be closed")
             if any(not task.done() for task in place.process.tasks):
                 self.witness.complain(f"invariant 18: {place.process.name} leaves tasks behind")
+        self._is_over = True
         for words in self.loop.broken:
             self.witness.complain(f"the loop was told: {words}")
 
@@ -279,9 +307,9 @@ def _too_long(*_: object) -> None:
     raise Stuck("some code turns without end: " + "".join(traceback.format_stack(limit=9)))
 
 
-def simulate(seed: int, *, plan: Definition | None = None) -> Outcome:
-    """What comes of a seed."""
-    simulation = Simulation(seed, plan=plan)
+def simulate(seed: int, *, plan: Definition | None = None, is_fleet: bool = False) -> Outcome:
+    """What comes of a seed; `is_fleet`: on several machines, with lanes, labels and a host that loses things."""
+    simulation = Simulation(seed, plan=plan, is_fleet=is_fleet)
     loop, witness = simulation.loop, simulation.witness
     broken: list[str] = []
     signal.signal(signal.SIGALRM, _too_long)
@@ -298,4 +326,5 @@ def simulate(seed: int, *, plan: Definition | None = None) -> Outcome:
         bury(loop, simulation.processes)
     digest = hashlib.sha256(b"".join(record.hash for record in simulation.store._places)).hexdigest()
     statuses = [story.run.status.value for story in witness.stories.values()]
-    return Outcome(seed, [*witness.broken, *broken], witness.tale, digest, len(simulation.store._places), statuses)
+    events = len(simulation.store._places)
+    return Outcome(seed, [*witness.broken, *broken], witness.tale, digest, events, statuses, is_fleet)

@@ -19,6 +19,7 @@ from handrail.domain.journal.projection import Change
 from handrail.engine.fleet.node_table import NodeTable
 from handrail.engine.running.lease import FOR_EVER, NONE_RESTS, Lease, LeaseHolder
 from handrail.storage.memory import MemoryStore
+from simulation.lanes import Lanes
 from simulation.loop import Process
 
 REFUSED: Final = 0.02
@@ -92,8 +93,11 @@ class Job:
 class Disk:
     """The memory store, behind a queue and in all weathers."""
 
-    def __init__(self, store: MemoryStore, process: Process, weather: Weather, clerk: Clerk) -> None:
+    def __init__(
+        self, store: MemoryStore, process: Process, weather: Weather, clerk: Clerk, lanes: Lanes | None = None
+    ) -> None:
         self._store = store
+        self._lanes = lanes
         self._process = process
         self._weather = weather
         self._clerk = clerk
@@ -104,9 +108,15 @@ class Disk:
     async def append(self, records: Sequence[Record], change: Change, *, lease: Lease | None = None) -> None:
         """Append, if all goes well."""
 
-        async def do() -> None:
-            await self._store.append(records, change, lease=lease)
+        def appended() -> None:
             self._clerk.appended(self._process, records, change, lease)
+
+        async def do() -> None:
+            if self._lanes is not None:
+                await self._lanes.append(records, change, lease, appended)
+                return
+            await self._store.append(records, change, lease=lease)
+            appended()
 
         await self._write(do, records)
 
@@ -123,7 +133,7 @@ class Disk:
     async def end(self) -> Mark:
         """How far the store is."""
         await self._reading()
-        return await self._store.end()
+        return await self._store.end() if self._lanes is None else self._lanes.end()
 
     def listen(self, heard: Callable[[], None]) -> Callable[[], None]:
         """Others are found by looking."""
@@ -132,7 +142,7 @@ class Disk:
     async def heads(self, *, after: Mark = START) -> tuple[Mark, list[Head]]:
         """What has changed."""
         await self._reading()
-        return await self._store.heads(after=after)
+        return await (self._store.heads(after=after) if self._lanes is None else self._lanes.heads(after))
 
     async def lease_holders(
         self,

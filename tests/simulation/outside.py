@@ -12,6 +12,8 @@ from collections.abc import Collection, Mapping, Sequence
 from random import Random
 from typing import Any, Final, Protocol
 
+from msgspec.structs import replace
+
 from handrail.domain.definition.model import Category, Effect, Retry
 from handrail.domain.errors import NotFound
 from handrail.engine.tool import Later, ToolCall, ToolFailed, ToolSpec
@@ -44,6 +46,8 @@ class Outside:
         self.is_calm = False
         self.is_fragile = False
         """Whether processes crash in the middle of undos more often than by chance: undos are few and short."""
+        self.labelled: tuple[str, ...] = ()
+        """What a node must have to call tools of the server `c`."""
         self.effects: Counter[str] = Counter()
         self.failed: dict[tuple[str, str], tuple[float, int]] = {}
         """By process and key: when its last call failed, and how long it asked to be left alone."""
@@ -115,7 +119,8 @@ class SimulatedTool:
     """One tool."""
 
     def __init__(self, name: str, outside: Outside) -> None:
-        self.spec = spec_of(name)
+        spec = spec_of(name)
+        self.spec = replace(spec, runs_on=outside.labelled) if name.startswith("c.") else spec
         self._outside = outside
 
     @property

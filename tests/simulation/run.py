@@ -19,9 +19,9 @@ CHUNK = 50
 TALE_LINES = 400
 
 
-def chunk(first: int, count: int) -> tuple[int, int, list[Outcome]]:
+def chunk(first: int, count: int, is_fleet: bool) -> tuple[int, int, list[Outcome]]:
     """Simulate some seeds: how many, how many events they wrote, and those that found something."""
-    outcomes = [simulate(seed) for seed in range(first, first + count)]
+    outcomes = [simulate(seed, is_fleet=is_fleet) for seed in range(first, first + count)]
     return count, sum(outcome.events for outcome in outcomes), [outcome for outcome in outcomes if outcome.broken]
 
 
@@ -29,7 +29,8 @@ def report(outcome: Outcome, *, lines: int = TALE_LINES) -> str:
     """What a seed found, its story, and how to see it again."""
     broken = "\n".join(f"  {words}" for words in outcome.broken[:5])
     tale = "\n".join(outcome.tale[-lines:])
-    command = f"python tests/simulation/run.py --seed {outcome.seed} --count 1 --story"
+    fleet = " --fleet" if outcome.is_fleet else ""
+    command = f"python tests/simulation/run.py --seed {outcome.seed} --count 1 --story{fleet}"
     return f"{tale}\n\nseed {outcome.seed} broke:\n{broken}\nrepeat it: {command}\n"
 
 
@@ -39,6 +40,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--count", type=int, default=2_000, help="how many seeds")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--story", action="store_true", help="tell the story even if all is well")
+    parser.add_argument("--fleet", action="store_true", help="machines, lanes, labels, a lossy host")
     parser.add_argument("--keep-on", action="store_true", help="list all seeds that find something")
     parser.add_argument("--digest", action="store_true", help="print the hash of each seed's journal")
     asked = parser.parse_args(arguments)
@@ -50,7 +52,7 @@ def main(arguments: list[str]) -> int:
 def _one_by_one(asked: argparse.Namespace) -> int:
     worst = 0
     for seed in range(asked.seed, asked.seed + asked.count):
-        outcome = simulate(seed)
+        outcome = simulate(seed, is_fleet=asked.fleet)
         worst |= bool(outcome.broken)
         if asked.digest:
             sys.stdout.write(f"{seed} {outcome.digest}\n")
@@ -66,7 +68,7 @@ def _many(asked: argparse.Namespace) -> int:
     firsts = range(asked.seed, asked.seed + asked.count, CHUNK)
     last = asked.seed + asked.count
     with ProcessPoolExecutor(asked.jobs) as pool:
-        chunks = [pool.submit(chunk, first, min(CHUNK, last - first)) for first in firsts]
+        chunks = [pool.submit(chunk, first, min(CHUNK, last - first), asked.fleet) for first in firsts]
         for future in chunks:
             count, written, broken = future.result()
             seeds, events = seeds + count, events + written

@@ -51,6 +51,8 @@ class Moment:
     now_s: float
     clock_ms: int
     """The writer's own clock at that moment."""
+    uncalled: frozenset[str] = frozenset()
+    """Steps whose arguments were wrong: their attempts fail in the same append, and no tool is called."""
 
     @property
     def event(self) -> Event:

@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 
 from handrail.domain.definition.authoring import definition_from
-from handrail.domain.definition.model import Definition, Effect
+from handrail.domain.definition.model import Category, Definition, Effect
 from handrail.domain.journal.chain import Record
 from handrail.domain.journal.codec import entry_of
-from handrail.domain.journal.event import RUN_PREFIX, AttemptStarted, UndoStarted
+from handrail.domain.journal.event import RUN_PREFIX, AttemptFailed, AttemptStarted, UndoStarted
 from handrail.domain.journal.projection import Change
 from handrail.domain.run.state import Run, apply, project, replay
 from handrail.domain.run.status import RunStatus
@@ -29,6 +29,7 @@ from simulation.loop import Process, VirtualLoop
 from simulation.outside import Outside
 from simulation.story import Moment, Story
 
+UNCALLED = frozenset({Category.INVALID_INPUT, Category.NOT_FOUND})
 WORKING = frozenset({RunStatus.RUNNING, RunStatus.COMPENSATING})
 
 
@@ -40,6 +41,8 @@ class Witness:
         self.store = store
         self.outside = outside
         self.stories: dict[str, Story] = {}
+        self.labels: dict[str, frozenset[str]] = {}
+        """By process: what its machine has."""
         self.clocks: dict[str, Callable[[], int]] = {}
         self.processes: dict[str, Process] = {}
         self.broken: list[str] = []
@@ -79,8 +82,11 @@ class Witness:
             self.stories[stream] = self._new_story(records[0])
             self.stories[stream].lease = lease
         story = self.stories[stream]
+        failed = [entry_of(record).event for record in records if record.kind == "attempt_failed"]
+        wrong = (one.step for one in failed if isinstance(one, AttemptFailed) and one.category in UNCALLED)
+        uncalled = frozenset(wrong)
         for record in records:
-            self._take_in(story, process, record, lease)
+            self._take_in(story, process, record, lease, uncalled)
         self._check_rows(story, {record.step: None for record in records if record.step is not None})
         self._check_prospect(story)
         self._check_agenda(story, {record.step: None for record in records if record.step is not None})
@@ -97,7 +103,9 @@ class Witness:
             self._definitions[content_hash] = definition_from(msgspec.json.decode(text))
         return self._definitions[content_hash]
 
-    def _take_in(self, story: Story, process: Process, record: Record, lease: Lease | None) -> None:
+    def _take_in(
+        self, story: Story, process: Process, record: Record, lease: Lease | None, uncalled: frozenset[str]
+    ) -> None:
         entry = entry_of(record)
         words = " ".join(str(word) for word in (record.kind, record.step or "", record.attempt or "") if word)
         body = record.body.decode()
@@ -106,7 +114,8 @@ class Witness:
         story.entries.append(entry)
         story.run = apply(before, entry)
         now_s = self.loop.time()
-        moment = Moment(before, entry, story.run, process, lease, now_s, self.clocks[process.name]())
+        clock_ms = self.clocks[process.name]()
+        moment = Moment(before, entry, story.run, process, lease, now_s, clock_ms, uncalled)
         for invariant in INVARIANTS:
             for complaint in invariant(story, moment):
                 self.complain(f"{invariant.__name__}: {complaint}")
@@ -205,6 +214,8 @@ class Witness:
         """A call reaches a tool: its beginning must be in the journal, if it changes the world (section 3)."""
         self.tell(f"{process.name:4} {call.run[-3:]}     calls {spec.name} for {call.step}, attempt {call.attempt}")
         story = self.stories[call.run]
+        if lacked := set(spec.runs_on) - self.labels.get(process.name, frozenset()):
+            self.complain(f"{spec.name} is called on {process.name}, which has not {sorted(lacked)}")
         undoing = is_undo or call.key.endswith(":undo")
         if spec.effect is not Effect.NONE:
             self._check_beginning(story, call, is_undo=undoing)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 from itertools import pairwise
 
+from msgspec.structs import replace
+
 from engine.running.test_stretches import Lossy, owner_of
-from engine.stage import Stage, plan, puppet, taking
+from engine.stage import ADA, Stage, plan, puppet, taking
 from handrail.domain.fleet.node import NodeCard
+from handrail.domain.run.legal_controls import Action
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import RunStatus
 from handrail.engine.fleet.node import LocalNode
@@ -125,3 +128,31 @@ def test_the_sweep_asks_at_once_for_what_only_some_nodes_can_do_and_never_waits_
     asked = [now for now in range(100) if sweep.overdue(free, now_s=float(now))]
     assert asked[:3] == [0, 4, 19]
     assert {later - sooner for sooner, later in pairwise(asked[1:])} == {int(NEEDS_WAIT_S_MAX)}
+
+
+def test_a_run_that_was_paused_goes_on_wherever_a_host_places_it() -> None:
+    stage, host = Stage(puppet("x.slow", taking(5), idempotent=True)), Lossy(lambda wake: wake.again > 0, times=1)
+
+    async def scene() -> tuple[str, Run]:
+        await stage.open("w-one", host=host)
+        await asyncio.sleep(1)
+        run = await stage.start(plan(SLOW, {"id": "b", "tool": "x.do"}))
+        await asyncio.sleep(1)
+        await stage.control.act(run.id, Action.PAUSE, actor=ADA, reason="wait")
+        await asyncio.sleep(10)
+        host._conduct.clear()
+        await stage.open("w-two", host=host)
+        await asyncio.sleep(1)
+        await stage.control.act(run.id, Action.RESUME, actor=ADA, reason="go on")
+        held = await owner_of(stage, run.id)
+        await asyncio.sleep(10)
+        return held, await stage.worker.dispatch.current(run.id)
+
+    held, run = in_virtual_time(scene)
+    assert (held, run.status) == ("", RunStatus.COMPLETED)
+
+
+def test_a_deadline_that_has_passed_does_not_count_while_its_run_is_undone() -> None:
+    run = Run(id="run_a", status=RunStatus.RUNNING, deadline=5)
+    assert run.expires == 5
+    assert replace(run, status=RunStatus.COMPENSATING).expires is None

@@ -88,6 +88,12 @@ class Run(Struct, frozen=True, kw_only=True):
     head: bytes = GENESIS
 
     @property
+    def expires(self) -> int | None:
+        """When its deadline ends it; None if it has none, or is no longer doing its steps."""
+        # Undoing has no deadline: one that has passed must not wake anything any more.
+        return self.deadline if self.status is RunStatus.RUNNING else None
+
+    @property
     def receipt(self) -> str:
         """What a caller keeps as proof of the run's current last event."""
         return receipt(self.n, self.head)

@@ -75,7 +75,7 @@ def ready_for_agent(agenda: Agenda, *, check: InputCheck) -> list[str]:
 
 def _doing(agenda: Agenda, check: InputCheck, under_way: Collection[str], at_most: int) -> Turn:
     run = agenda.run
-    if run.deadline is not None and agenda.now >= run.deadline:
+    if run.expires is not None and agenda.now >= run.expires:
         # Before anything else: after its deadline a run starts nothing, not even what became ready in the same turn.
         return Turn((ExpireRun(),))
     if commands := _noted(agenda, check, under_way):

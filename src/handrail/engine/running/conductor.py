@@ -91,7 +91,7 @@ class Conductor:
     @property
     def waits_for_time(self) -> bool:
         """Whether a timer or a deadline will go off: some node must be there for it."""
-        return self.agenda.next_due is not None or self.run.deadline is not None
+        return self.agenda.next_due is not None or self.run.expires is not None
 
     @property
     def is_settled(self) -> bool:
@@ -320,7 +320,7 @@ class Conductor:
             self._alarm.set(delay_s + 0.001, self.wake)
 
     def _next_due(self) -> int | None:
-        dues = (self.agenda.next_due, self.run.deadline, *self.postponements.dues())
+        dues = (self.agenda.next_due, self.run.expires, *self.postponements.dues())
         return min((due for due in dues if due is not None), default=None)
 
 

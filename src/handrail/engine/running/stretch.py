@@ -10,14 +10,13 @@ from collections.abc import Collection, Container
 from typing import Final, Protocol
 
 from handrail.domain.errors import Unavailable
+from handrail.domain.run.status import RUN_UNENDED
 from handrail.engine.running.host import Reason, Rest
 from handrail.engine.running.lease import Lease, LeaseHolder, Leases
 from handrail.engine.running.resting import Resting
 
 LOOK_S: Final = 0.05
 """How often a run that another node holds is looked at."""
-PLACED_AGAIN: Final = (Reason.OTHERS, Reason.TIMER)
-"""Reasons to rest that may no longer be true when the run is released: something may have happened to it."""
 
 
 class Executor(Protocol):
@@ -63,7 +62,7 @@ class Stretches:
         """Execute a run until it rests; it is released when this returns."""
         while True:
             rest = await self._conducted(run_id)
-            if rest.why not in PLACED_AGAIN:
+            if not may_go_on(rest):
                 return rest
             held = await self._holder(run_id)
             if held is None:
@@ -128,3 +127,10 @@ class Stretches:
         holder = await self._holder(run_id)
         if holder is not None and holder.owner == self.owner:
             await self.store.release([Lease(run_id, holder.owner, holder.epoch)])
+
+
+def may_go_on(rest: Rest) -> bool:
+    """Whether a rest may no longer be true when the run is released, because something has happened to it."""
+    if rest.why is Reason.ENDED:
+        return rest.status in RUN_UNENDED  # paused, or its undo failed
+    return rest.why in (Reason.OTHERS, Reason.TIMER)

@@ -22,7 +22,7 @@ from handrail.domain.journal.event import Mode
 from handrail.domain.journal.mark import START, Mark
 from handrail.domain.run.command import StartRun
 from handrail.domain.run.state import Run
-from handrail.domain.run.status import RUN_FINAL, RUN_WORKING
+from handrail.domain.run.status import RUN_FINAL, RUN_UNENDED, RUN_WORKING
 from handrail.engine.dispatch import PLAIN_START, Dispatch
 from handrail.engine.journal import Archive
 from handrail.engine.reading.agenda_cache import AgendaCache
@@ -315,6 +315,9 @@ class Worker:
                 if not conductor.agenda.waits_for_time:
                     self._parked[run.id] = run.n
                 self.resting.put_down(conductor.lease, rest)
+            elif run.status in RUN_UNENDED and not conductor.is_lost:
+                # It is paused, or its undo failed: whichever node goes on with it must not find it held here.
+                self.resting.put_down(conductor.lease, rest)
             # While this node ends, that is said when the lease is released: the next node must be able to take it.
             if not ((self.is_closing or self._is_draining) and conductor.is_lost):
                 self.resting.notify(rest)
@@ -379,7 +382,7 @@ class Worker:
         run, _, prospect = await self.agenda_cache.look(run_id, now=self.settings.clock())
         if run.status not in RUN_WORKING:
             return True
-        if not prospect.is_settled or run.deadline is not None or prospect.agenda.next_due is not None:
+        if not prospect.is_settled or run.expires is not None or prospect.agenda.next_due is not None:
             return False
         self._parked[run_id] = run.n
         self._notify_settled(run)
