@@ -9,7 +9,7 @@ import pytest
 
 from handrail.domain.journal.mark import Mark
 from handrail.engine.journal import Placed
-from handrail.engine.running import conductor, placing, stretch, sweep, worker
+from handrail.engine.running import placing, stretch, sweep, worker
 from handrail.engine.running.host import Reason, Rest
 from simulation import lanes
 from simulation.day import simulate
@@ -97,7 +97,7 @@ def a_node_with_the_label_does_not_ask(patch: Patch) -> str:
 
 
 def labels_are_ignored(patch: Patch) -> str:
-    patch.setattr(conductor, "lacking", lambda asked, has: "")
+    patch.setattr("handrail.engine.running.calls.call_place.lacking", lambda asked, has: "")
     return "which has not"
 
 
