@@ -23,6 +23,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import asyncpg
+
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -97,6 +99,19 @@ class OwnPostgres:
         assert self.process is not None
         self.process.send_signal(signal.SIGQUIT)
         self.process.wait()
+
+    def query(self, *statements: str) -> None:
+        """What an administrator does; each in a session of its own."""
+        for statement in statements:
+            asyncio.run(self._execute(statement))
+
+    async def _execute(self, statement: str) -> None:
+        connection = await asyncpg.connect(self.url)
+        try:
+            for one in statement.split(";"):
+                await connection.execute(one)
+        finally:
+            await connection.close()
 
     def close(self) -> None:
         self.stop()

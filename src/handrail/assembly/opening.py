@@ -137,6 +137,7 @@ class StoreWriter:
     plans: Plans
     control: Control
     recorder: Recorder
+    journal: CheckpointingJournal
     prefix: str = ""
     limits: LimitTable | None = None
     node_name: str = ""
@@ -217,6 +218,7 @@ class OpenStore:
             plans,
             control,
             recorder,
+            self.journal,
             prefix=self.prefix,
             limits=self.limits,
             node_name=self.node_name,
@@ -352,6 +354,7 @@ class ProjectAssemblies:
         self._opened, self._actor, self._resources = opened, actor, resources
         self.node: LocalNode | None = None
         """This process as a node, which all projects share; from the first that is opened."""
+        self.opened: list[Assembly] = []
 
     async def open(self, settings: Settings) -> Assembly:
         """The parts of one more project; they are closed together with the store."""
@@ -364,6 +367,7 @@ class ProjectAssemblies:
             parts = _assembled(writer, toolbox, self._actor, self.node)
             opened = await own.enter_async_context(parts)
             self._resources.push_async_exit(own.pop_all())
+            self.opened.append(opened)
             return opened
 
 

@@ -12,16 +12,18 @@ from typing import Any
 
 import pytest
 
+from handrail.domain.health import judgement
+from handrail.domain.health.check import CheckLevel
 from handrail.engine.clock import system_clock
 from handrail.interfaces.cli.program import COMMANDS
-from handrail.interfaces.clients import home_checks, probe
 from handrail.interfaces.clients import launch as launching
-from handrail.interfaces.clients.check import CheckLevel
+from handrail.interfaces.clients import probe
 from handrail.interfaces.clients.client import CLIENTS, Client, Scope
 from handrail.interfaces.clients.configured import configured
 from handrail.interfaces.clients.entry import with_entry
 from handrail.interfaces.clients.launch import LaunchCommand
 from handrail.interfaces.clients.server_checks import check_server
+from handrail.interfaces.health import home_checks
 from handrail.settings import read_settings
 from handrail.storage.passphrase_file import PassphraseFile
 from interfaces.clients.desk import Desk
@@ -274,7 +276,7 @@ async def test_a_clock_that_jumps_is_found(kept: Desk) -> None:
 
 
 def test_a_full_disk_a_grown_cache_and_broken_tools_are_found(kept: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(home_checks, "FREE_BYTES_FAIL", 10**18)
+    monkeypatch.setattr(judgement, "FREE_BYTES_FAIL", 10**18)
     monkeypatch.setattr(home_checks, "CACHE_BYTES_WARN", 1)
     (kept.state / "cache" / "mcp").mkdir(parents=True)
     (kept.state / "cache" / "mcp" / "a.json").write_text("{}", encoding="utf-8")

@@ -45,6 +45,8 @@ class CheckpointingJournal:
     rest_s: float = REST_S
     unsealed: int = 0
     """How many events were appended since the last checkpoint."""
+    problem: HandrailError | None = None
+    """Why the last checkpoint could not be signed."""
     _is_wanted: bool = False
     _task: asyncio.Task[None] | None = None
     _closing: asyncio.Event = field(default_factory=asyncio.Event)
@@ -84,11 +86,14 @@ class CheckpointingJournal:
 
     async def _seal(self) -> None:
         # Before signing: events that are appended meanwhile belong to the next checkpoint.
-        self.unsealed = 0
+        sealing, self.unsealed = self.unsealed, 0
         try:
             checkpoint = await self.checkpointer.seal()
         except HandrailError as error:
+            self.problem = error
+            self.unsealed += sealing  # so that the next one is not later than it should be
             log.warning("no checkpoint could be signed: %s (%s)", error, error.hint)
         else:
+            self.problem = None
             if checkpoint is not None:
                 log.info("signed checkpoint %d over %d events", checkpoint.number, checkpoint.events)

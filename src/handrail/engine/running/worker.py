@@ -25,6 +25,7 @@ from handrail.domain.run.state import Run
 from handrail.domain.run.status import RUN_FINAL, RUN_UNENDED, RUN_WORKING
 from handrail.engine.dispatch import PLAIN_START, Dispatch
 from handrail.engine.journal import Archive
+from handrail.engine.pulse import Pulse
 from handrail.engine.reading.agenda_cache import AgendaCache
 from handrail.engine.reading.step_view import NOTHING, LiveState
 from handrail.engine.running.alarm import repeat
@@ -68,6 +69,9 @@ class Worker:
     """Places runs on nodes; without one, every worker takes what is free."""
     conductors: dict[str, Conductor] = field(default_factory=dict)
     is_closing: bool = False
+    beats: Pulse = field(default_factory=Pulse)
+    """Its writes to the store, again and again: whether the store can be written."""
+    polls: Pulse = field(default_factory=Pulse)
     resting: Resting = field(init=False)
     agenda_cache: AgendaCache = field(init=False)
     _parts: AttemptServices = field(init=False)
@@ -119,7 +123,7 @@ class Worker:
 
     async def open(self) -> None:
         """Start working."""
-        await self.store.beat(self.settings.owner)
+        await self._beat()
         self._seen = await self.store.end()
         if self.settings.node is not None:
             await self.settings.node.join(self)  # before anything is taken: it may be paused
@@ -128,7 +132,7 @@ class Worker:
         loop = asyncio.get_running_loop()
         # Three heartbeats within a lease, so that one or two may come late.
         beats = repeat(self._beat, asyncio.Event(), self.settings.lease_s / 3)
-        polls = repeat(self._poll, self._poke, POLL_S)
+        polls = repeat(lambda: self.polls.around(self._poll()), self._poke, POLL_S)
         self._tasks += [loop.create_task(beats), loop.create_task(polls)]
         if self._placing is not None and self._place.is_right:
             self._placing.open()
@@ -344,7 +348,7 @@ class Worker:
     # --- polling -----------------------------------------------------------------------------
 
     async def _beat(self) -> None:
-        await self.store.beat(self.settings.owner)
+        await self.beats.around(self.store.beat(self.settings.owner))
 
     async def _poll(self) -> None:
         self._leaving = {run_id: one for run_id, one in self._leaving.items() if one.calls}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from collections.abc import Sequence
@@ -12,17 +13,20 @@ from typing import Any, Final
 import click
 import msgspec
 
+from handrail.assembly.sole_server import running_server
+from handrail.domain.errors import Conflict
+from handrail.domain.health.check import CheckLevel, HealthCheck, fail
 from handrail.interfaces.cli.init import host_paths
 from handrail.interfaces.cli.program import flaw_of, json_option, reports_errors, settings_of
 from handrail.interfaces.cli.words.answer import Exit, answer
+from handrail.interfaces.cli.words.server_health import server_health
 from handrail.interfaces.cli.words.table import print_table
 from handrail.interfaces.cli.words.terminal_edge import say
-from handrail.interfaces.clients.check import CheckLevel, DoctorCheck, fail
 from handrail.interfaces.clients.client import CLIENTS, Client, HostPaths
 from handrail.interfaces.clients.configured import ConfiguredEntry, configured, host_environment
-from handrail.interfaces.clients.home_checks import clocks, home_checks
 from handrail.interfaces.clients.launch import LaunchCommand, is_own, own_launch
 from handrail.interfaces.clients.server_checks import Server, check_server, entry_checks, may_start, name_of
+from handrail.interfaces.health.home_checks import clocks, home_checks
 from handrail.settings import Settings
 
 THIS: Final = "this handrail"
@@ -44,7 +48,8 @@ COLOUR_OF: Final = {CheckLevel.OK: "green", CheckLevel.WARN: "yellow", CheckLeve
 async def command(ctx: click.Context, names: tuple[str, ...], as_json: bool) -> None:
     """Start the server as each configured client would, then check store, keys, clock, disk, tools and sandbox.
 
-    Says what is wrong and how to fix it. Exit code 1 if anything fails."""
+    If `handrail serve` runs, what it reports of itself is shown, too. Says what is wrong and how to fix it.
+    Exit code 1 if anything fails."""
     settings = settings_of(ctx)
     started = clocks()
     clients = [CLIENTS[name] for name in names] or list(CLIENTS.values())
@@ -52,13 +57,23 @@ async def command(ctx: click.Context, names: tuple[str, ...], as_json: bool) -> 
     if (flaw := flaw_of(ctx)) is not None:
         checks.append(fail("project settings", f"{flaw}; everything else was checked without them", flaw.hint))
     checks += [check async for check in home_checks(settings, started=started)]
+    checks += await _running(settings)
     is_ok = not any(check.level is CheckLevel.FAIL for check in checks)
     data = {"ok": is_ok, "servers": [_as_data(server) for server in servers], "checks": checks}
     answer(data, as_json=as_json, as_text=lambda: _print(checks))
     sys.exit(Exit.OK if is_ok else Exit.FAILED)
 
 
-async def _servers_of(clients: Sequence[Client], settings: Settings) -> tuple[list[Server], list[DoctorCheck]]:
+async def _running(settings: Settings) -> list[HealthCheck]:
+    """How the server of this home is, if one runs."""
+    try:
+        running = running_server(settings)
+    except Conflict:
+        return []  # it is just starting
+    return await asyncio.to_thread(server_health, settings.home, running.url) if running is not None else []
+
+
+async def _servers_of(clients: Sequence[Client], settings: Settings) -> tuple[list[Server], list[HealthCheck]]:
     """The servers configured in these clients, and their checks."""
     host = host_paths(settings)
     entries = configured(clients, host)
@@ -96,7 +111,7 @@ def _as_data(server: Server) -> dict[str, Any]:
     }
 
 
-def _print(checks: Sequence[DoctorCheck]) -> None:
+def _print(checks: Sequence[HealthCheck]) -> None:
     print_table(("", "check", "result"), [(check.level.value, check.name, check.message) for check in checks])
     wrong = [check for check in checks if check.level is not CheckLevel.OK]
     for check in wrong:

@@ -25,6 +25,8 @@ from handrail.interfaces.cli.words.browser import show_in_browser, to_page
 from handrail.interfaces.cli.words.own_command import own_command
 from handrail.interfaces.cli.words.running_server import show_running
 from handrail.interfaces.cli.words.terminal_edge import say
+from handrail.interfaces.health.health_part import HealthPart
+from handrail.interfaces.health.live_checks import ProgramHealth
 from handrail.interfaces.http.api.call import Connected
 from handrail.interfaces.http.opening import OpenedConsole, Programs, open_console
 from handrail.interfaces.mcp.http.app import MCP_PATH, McpPart
@@ -129,7 +131,9 @@ class Serving:
         """MCP; and on loopback the API and the console."""
         async with open_server_and_program(self.settings, self.toolsets) as opened:
             mcp = McpPart(opened.server, guard=endpoint.guard, limits=limits)
-            parts: list[SitePart] = [mcp]
+            health = ProgramHealth(self.settings, opened.open_program, opened.opened)
+            # First: the site itself has a plainer answer for the same path, after those of all parts.
+            parts: list[SitePart] = [HealthPart(health.report, [endpoint.guard]), mcp]
             if endpoint.is_loopback:
                 programs = Programs(opened.open_program, opened.open_other)
                 self.console = open_console(self.settings, endpoint, limits, programs, lambda: _connected(mcp))

@@ -11,8 +11,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
+from handrail.domain.health.check import HealthCheck, fail, ok, warn
 from handrail.domain.plural import plural
-from handrail.interfaces.clients.check import DoctorCheck, fail, ok, warn
 from handrail.interfaces.clients.configured import ConfiguredEntry
 from handrail.interfaces.clients.launch import NAME, LaunchCommand, is_own
 from handrail.interfaces.clients.probe import CANT_START, ProbeFailed, ProbeResult, probe_legacy, probe_modern
@@ -30,10 +30,10 @@ class Server:
     name: str
     launch: LaunchCommand
     answers: Mapping[str, ProbeResult] = field(default_factory=dict)
-    checks: tuple[DoctorCheck, ...] = ()
+    checks: tuple[HealthCheck, ...] = ()
 
 
-def entry_checks(entry: ConfiguredEntry, home: Path) -> Iterator[DoctorCheck]:
+def entry_checks(entry: ConfiguredEntry, home: Path) -> Iterator[HealthCheck]:
     """Checks of an entry that need no start; `home` is the HANDRAIL_HOME of this handrail."""
     name = name_of(entry)
     if entry.error is not None:
@@ -76,14 +76,14 @@ async def check_server(name: str, launch: LaunchCommand, environment: Mapping[st
     return Server(name, launch, answers, tuple(_answer_checks(name, answers, failures)))
 
 
-def _failed(name: str, launch: LaunchCommand, reason: str) -> DoctorCheck:
+def _failed(name: str, launch: LaunchCommand, reason: str) -> HealthCheck:
     if reason.startswith(CANT_START):
         return fail(name, reason, INIT)
     by_hand = shlex.join([launch.command, *launch.args])
     return fail(name, reason, f"start it by hand, and fix what it reports: {by_hand}")
 
 
-def _answer_checks(name: str, answers: Mapping[str, ProbeResult], failures: Mapping[str, str]) -> Iterator[DoctorCheck]:
+def _answer_checks(name: str, answers: Mapping[str, ProbeResult], failures: Mapping[str, str]) -> Iterator[HealthCheck]:
     for era, reason in failures.items():
         yield warn(name, f"clients with the {era} protocol can't use it: {reason}", "install a newer handrail")
     answer = next(iter(answers.values()))
@@ -92,7 +92,7 @@ def _answer_checks(name: str, answers: Mapping[str, ProbeResult], failures: Mapp
     yield from _further_checks(name, answer)
 
 
-def _further_checks(name: str, answer: ProbeResult) -> Iterator[DoctorCheck]:
+def _further_checks(name: str, answer: ProbeResult) -> Iterator[HealthCheck]:
     ours = version(NAME)
     if answer.tools == 0:
         yield fail(name, "has no tools", "check the --toolsets in its arguments")

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -42,6 +42,8 @@ class OpenedServer:
     open_program: Callable[[], Awaitable[Assembly]]
     open_other: Callable[[Settings], Awaitable[Assembly]]
     """Opens another project over the same store; MCP stays with the project of the server."""
+    opened: Callable[[], Sequence[Assembly]]
+    """The projects that are open now."""
 
 
 @asynccontextmanager
@@ -55,7 +57,8 @@ async def open_server_and_program(settings: Settings, toolsets: Collection[str])
     surface = surface_of(program, version=version("handrail"), toolsets=[Toolset(name) for name in toolsets])
     opening = asyncio.get_running_loop().create_task(_open(program))
     try:
-        yield OpenedServer(build(surface, keys=[carrying_key(settings)]), ready, program.open, program.open_other)
+        server = build(surface, keys=[carrying_key(settings)])
+        yield OpenedServer(server, ready, program.open, program.open_other, lambda: program.opened)
     finally:
         opening.cancel()
         await asyncio.gather(opening, return_exceptions=True)

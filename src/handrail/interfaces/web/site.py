@@ -33,7 +33,9 @@ from handrail.interfaces.web.responses import (
     with_safe_headers,
 )
 
-HEALTH: Final = ("/livez", "/readyz", "/healthz")
+LIVE: Final = "/livez"
+READY: Final = "/readyz"
+HEALTH: Final = "/healthz"
 
 Ready = Callable[[], Awaitable[None]]
 """Returns if calls can be answered, and otherwise raises the reason."""
@@ -69,8 +71,9 @@ class WebSite:
         self.open_requests = OpenRequests(frozenset().union(*(part.streams for part in parts)))
         self._starlette = Starlette(
             routes=[
-                *(Route(path, self._health) for path in HEALTH),
+                *(Route(path, self._health) for path in (LIVE, READY)),
                 *(route for part in parts for route in part.routes),
+                Route(HEALTH, self._health),  # a part that knows more comes first
                 Route("/", self._index),
             ],
             exception_handlers={HTTPException: _no_such_route, Exception: _failed},
@@ -114,11 +117,11 @@ class WebSite:
             yield
 
     async def _index(self, _: Request) -> Response:
-        return as_response(json_response(200, {"name": "handrail", "mcp": "/mcp", "health": list(HEALTH)}))
+        return as_response(json_response(200, {"name": "handrail", "mcp": "/mcp", "health": [LIVE, READY, HEALTH]}))
 
     async def _health(self, request: Request) -> Response:
         """Whether the process lives; for the others, whether it can answer calls."""
-        if request.url.path == HEALTH[0]:
+        if request.url.path == LIVE:
             return as_response(json_response(200, {"status": "ok"}))
         try:
             async with asyncio.timeout(self.limits.ready_s):

@@ -8,7 +8,11 @@ from collections import Counter
 from importlib.metadata import version
 from typing import Final
 
+from msgspec import UNSET
+
+from handrail.assembly.opening import Assembly
 from handrail.assembly.secrets import secrets_of
+from handrail.domain.health.check import CheckLevel
 from handrail.domain.journal.projection import RunRow
 from handrail.domain.policy.actor import AGENT_PREFIX, kind_of, name_of
 from handrail.domain.project import opening
@@ -17,8 +21,8 @@ from handrail.engine.fleet.node_table import pause_node
 from handrail.engine.reading.heard import HeardReader, LiveSession
 from handrail.engine.reading.node_view import NodesView, NodeView, node_view
 from handrail.engine.reading.tool_stats import tool_figures
-from handrail.interfaces.clients.check import CheckLevel
-from handrail.interfaces.clients.home_checks import clocks, home_checks
+from handrail.interfaces.health.home_checks import clocks, home_checks
+from handrail.interfaces.health.live_checks import ProgramHealth
 from handrail.interfaces.http.api.call import ApiCall
 from handrail.interfaces.http.api.instants import instant_of, shown
 from handrail.interfaces.http.api.run_listing import newest_rows, project_of
@@ -87,11 +91,23 @@ def _by_day(rows: list[RunRow]) -> tuple[given.DayFigures, ...]:
 async def doctor(call: ApiCall) -> given.DoctorReport:
     """Check what this server needs."""
     settings = call.program.writer.reader.settings
-    checks = [check async for check in home_checks(settings, started=clocks())]
+
+    async def program() -> Assembly:
+        return call.program
+
+    checks = await ProgramHealth(settings, program, lambda: [call.program]).checks()
+    live = {check.name for check in checks}  # this process knows more of these than a look from outside
+    checks += [check async for check in home_checks(settings, started=clocks()) if check.name not in live]
     return given.DoctorReport(
         ok=not any(check.level is CheckLevel.FAIL for check in checks),
         checks=tuple(
-            given.DoctorFinding(name=one.name, level=one.level.value, message=one.message, fix=one.fix)
+            given.DoctorFinding(
+                name=one.name,
+                level=one.level.value,
+                message=one.message,
+                fix=one.fix,
+                age_ms=None if one.age_ms is UNSET else one.age_ms,
+            )
             for one in checks
         ),
         at=shown(call.program.worker.settings.clock()),

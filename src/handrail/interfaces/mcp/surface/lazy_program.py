@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from typing import Final
 
@@ -43,6 +44,11 @@ class LazyProgram:
         self._failure: HandrailError | None = None
         self._failed_s = float("-inf")
         self._is_closed = False
+
+    @property
+    def opened(self) -> Sequence[Assembly]:
+        """The projects that are open; none while the store can't be opened."""
+        return self._projects.opened if self._projects is not None else ()
 
     async def open(self) -> Assembly:
         """The open program; raises the error that prevents opening it."""

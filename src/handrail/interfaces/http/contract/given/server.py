@@ -47,6 +47,8 @@ class DoctorFinding(Shown, frozen=True):
     """ok, warn or fail."""
     message: str
     fix: str = ""
+    age_ms: int | None = None
+    """How long ago what it is about happened last; of a problem, how long it lasts."""
 
 
 class DoctorReport(Shown, frozen=True):

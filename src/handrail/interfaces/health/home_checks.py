@@ -1,6 +1,7 @@
 """Checks of this machine: store, keys, clock, permissions, disk, tools, sandbox, cache.
 
-They change nothing, except that opening a store signs its new events."""
+They change nothing, except that opening a store signs its new events. Thresholds and words that `/healthz` shares are
+in domain/health/judgement.py; checks of a program that runs are in live_checks.py."""
 
 from __future__ import annotations
 
@@ -21,19 +22,20 @@ from handrail.assembly.opening import open_reader, open_store, witness_states
 from handrail.assembly.people import answer_rules, passphrase_of
 from handrail.assembly.tools import toolbox_of
 from handrail.domain.errors import HandrailError
+from handrail.domain.health.check import HealthCheck, fail, failed_with, ok, warn
+from handrail.domain.health.judgement import checkpoint_check, clock_check, disk_check, server_check
 from handrail.domain.instant import instant_text
 from handrail.domain.journal.checkpoint import Checkpoint, checkpoint_digest
 from handrail.domain.plural import plural
+from handrail.domain.scheduling.breaker import BreakerStatus
 from handrail.domain.trust.decision import COMMAND, off_words
 from handrail.engine.clock import system_clock
 from handrail.engine.proving.witness_courier import CopyState
+from handrail.engine.reading.tool_stats import breakers_of
 from handrail.foundation.address_text import without_password
-from handrail.interfaces.clients.check import DoctorCheck, fail, ok, warn
 from handrail.settings import Settings
 
 OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
-FREE_BYTES_WARN: Final = 1_000_000_000
-FREE_BYTES_FAIL: Final = 50_000_000
 CACHE_BYTES_WARN: Final = 50_000_000
 CACHE_FILES_MAX: Final = 1_000
 TOKEN: Final = "http-token"  # noqa: S105 - the name of a file
@@ -49,23 +51,21 @@ SANDBOX_OFF: Final = (
     "off, as config.toml says: commands of checks can read and change all that you can, and what they change in the "
     "project stays; other states of it (tests_prove, tests_notice, tests_kept) are tried in a copy"
 )
-AHEAD_MS_MAX: Final = 5_000
-JUMP_S_MAX: Final = 1.0
-EARLIEST_S: Final = 1_750_000_000
-"""Handrail did not exist before this time: a clock that shows less is wrong."""
 
 
-async def home_checks(settings: Settings, *, started: tuple[float, float]) -> AsyncIterator[DoctorCheck]:
+async def home_checks(settings: Settings, *, started: tuple[float, float]) -> AsyncIterator[HealthCheck]:
     """All checks; `started` is the time of both clocks when the command started."""
     yield _home(settings.home)
-    yield _disk(settings.home)
+    yield free_space(settings.home)
     yield await _store(settings)
     yield await _host(settings)
-    yield _keys(settings)
-    for check in await _witnesses(settings):
+    yield keys_of(settings)
+    for check in await _signing(settings):
         yield check
     yield _backups(settings)
     yield await _clock(settings, started)
+    for check in await _servers(settings):
+        yield check
     yield _trust(settings)
     yield _approvals(settings)
     for check in _tools(settings):
@@ -79,7 +79,7 @@ def clocks() -> tuple[float, float]:
     return time.time(), time.monotonic()
 
 
-def _home(home: Path) -> DoctorCheck:
+def _home(home: Path) -> HealthCheck:
     nearest = next(folder for folder in (home, *home.parents) if folder.exists())
     if not os.access(nearest, os.W_OK | os.X_OK):
         return fail("home", f"{nearest} is not writable", "make it writable, or set HANDRAIL_HOME")
@@ -90,18 +90,13 @@ def _home(home: Path) -> DoctorCheck:
     return ok("home", f"{home} is {_private(home)}")
 
 
-def _disk(home: Path) -> DoctorCheck:
+def free_space(home: Path) -> HealthCheck:
+    """Whether the disk of the home has room."""
     nearest = next(folder for folder in (home, *home.parents) if folder.exists())
-    free = shutil.disk_usage(nearest).free
-    words = f"{free / 1e9:.1f} GB free"
-    if free < FREE_BYTES_FAIL:
-        return fail("disk", words, "free some space: handrail stops rather than lose data")
-    if free < FREE_BYTES_WARN:
-        return warn("disk", words, "free some space")
-    return ok("disk", words)
+    return disk_check(shutil.disk_usage(nearest).free)
 
 
-async def _store(settings: Settings) -> DoctorCheck:
+async def _store(settings: Settings) -> HealthCheck:
     if settings.choices.store:
         return await _opened(settings)
     if not settings.journal.exists():
@@ -111,7 +106,7 @@ async def _store(settings: Settings) -> DoctorCheck:
     return await _opened(settings)
 
 
-async def _opened(settings: Settings) -> DoctorCheck:
+async def _opened(settings: Settings) -> HealthCheck:
     try:
         async with open_store(settings) as opened:  # not as a project: looking registers nothing
             events = (await opened.store.end()).events
@@ -123,7 +118,7 @@ async def _opened(settings: Settings) -> DoctorCheck:
     return ok("store", f"{plural(events, 'event')}{where}, {signed}")
 
 
-async def _host(settings: Settings) -> DoctorCheck:
+async def _host(settings: Settings) -> HealthCheck:
     try:
         state = await host_state(settings)
     except HandrailError as error:
@@ -135,7 +130,8 @@ async def _host(settings: Settings) -> DoctorCheck:
     return ok("host", f"{state.name} answers")
 
 
-def _keys(settings: Settings) -> DoctorCheck:
+def keys_of(settings: Settings) -> HealthCheck:
+    """Whether the keys are there, and private."""
     keys = [*sorted(settings.keys.glob("*.key")), *settings.home.glob(TOKEN)]
     if not keys:
         return ok("keys", "no keys yet; they are created on first use")
@@ -145,34 +141,44 @@ def _keys(settings: Settings) -> DoctorCheck:
     return ok("keys", ", ".join(f"{key.name} is {_private(key)}" for key in keys))
 
 
-async def _witnesses(settings: Settings) -> list[DoctorCheck]:
-    """Whether checkpoints are copied out of the home, and how old the last copies are."""
+async def _signing(settings: Settings) -> list[HealthCheck]:
+    """When the last checkpoint was signed, and how far the witnesses are."""
     try:
-        states = await witness_states(settings)
         async with open_reader(settings) as look:
             last = await look.checkpoints.last()
+        checkpoint = last.checkpoint if last is not None else None
+        signed = checkpoint.at if checkpoint is not None else None
+        checked = checkpoint_check(None, unsigned=0, signed=signed, now=system_clock())
     except HandrailError as error:
-        return [fail("witnesses", str(error), error.hint)]
-    if last is None:
-        return [ok("witnesses", "nothing is signed yet")]
-    if not states:
-        return [warn("witnesses", NO_WITNESS, "name one in [witnesses] of config.toml: docs/guides/witnesses.md")]
-    return [_witness(name, state, last.checkpoint) for name, state in states.items()]
+        return [failed_with("witnesses", error)]
+    if checkpoint is None:
+        return [checked, ok("witnesses", "nothing is signed yet")]
+    # A choice, not a fault: only doctor says it, which a person asks.
+    none = warn("witnesses", NO_WITNESS, "name one in [witnesses] of config.toml: docs/guides/witnesses.md")
+    return [checked, *(await witness_checks(settings, checkpoint) or [none])]
 
 
-def _witness(name: str, state: CopyState, last: Checkpoint) -> DoctorCheck:
+async def witness_checks(settings: Settings, last: Checkpoint | None) -> list[HealthCheck]:
+    """How far each witness is that the settings name, and how old its last copy is."""
+    try:
+        states = await witness_states(settings)
+    except HandrailError as error:
+        return [failed_with("witnesses", error)]
+    return [_witness(name, state, last) for name, state in states.items()] if last is not None else []
+
+
+def _witness(name: str, state: CopyState, last: Checkpoint) -> HealthCheck:
     copied = (
         f"checkpoint {state.number} was copied at {instant_text(state.at)}" if state.at else "nothing was copied yet"
     )
+    name, age_ms = f"witness {name}", max(0, system_clock() - state.at) if state.at else None
     if state.reason:
-        return warn(
-            f"witness {name}", f"{copied}; the last try failed: {state.reason}", "correct it; it is tried again"
-        )
+        words = f"{copied}; the last try failed: {state.reason}"
+        return warn(name, words, "correct it; it is tried again", age_ms=age_ms)
     if state.digest != checkpoint_digest(last):
-        return warn(
-            f"witness {name}", f"{copied}; the newest is {last.number}", "sign and copy: handrail journal checkpoint"
-        )
-    return ok(f"witness {name}", f"{copied}, {_age(system_clock() - state.at)} ago")
+        words = f"{copied}; the newest is {last.number}"
+        return warn(name, words, "sign and copy: handrail journal checkpoint", age_ms=age_ms)
+    return ok(name, f"{copied}, {_age(age_ms or 0)} ago", age_ms=age_ms)
 
 
 def _backups(settings: Settings) -> DoctorCheck:
@@ -202,7 +208,7 @@ def _age(passed_ms: int) -> str:
     return plural(hours // 24, "day") if hours >= 48 else plural(hours, "hour") if hours else "less than an hour"
 
 
-def _trust(settings: Settings) -> DoctorCheck:
+def _trust(settings: Settings) -> HealthCheck:
     trust = settings.trust
     if trust.is_off:
         return warn("trust", off_words(trust), f"look at it, then run `{COMMAND}`")
@@ -211,7 +217,7 @@ def _trust(settings: Settings) -> DoctorCheck:
     return ok("trust", "nothing in this project's files needs trust")
 
 
-def _approvals(settings: Settings) -> DoctorCheck:
+def _approvals(settings: Settings) -> HealthCheck:
     """Whether somebody can answer approvals at all."""
     try:
         needs_passphrase = answer_rules(settings).passphrase
@@ -228,29 +234,29 @@ def _private(path: Path) -> str:
     return "private" if sys.platform == "win32" else f"private ({stat.S_IMODE(path.stat().st_mode):04o})"
 
 
-async def _clock(settings: Settings, started: tuple[float, float]) -> DoctorCheck:
+async def _clock(settings: Settings, started: tuple[float, float]) -> HealthCheck:
     wall, steady = clocks()
-    jump_s = (wall - started[0]) - (steady - started[1])
-    if wall < EARLIEST_S:
-        return fail(
-            "clock",
-            f"shows {instant_text(system_clock())}, which is in the past",
-            "set the system clock",
-        )
-    if abs(jump_s) > JUMP_S_MAX:
-        return warn("clock", f"jumped by {jump_s:.1f} s during the check", "use a time service")
+    jump_ms = int(((wall - started[0]) - (steady - started[1])) * 1_000)
     try:
         async with open_reader(settings) as look:
             latest = await look.ledger.latest(limit=1)
     except HandrailError as error:
         return warn("clock", f"can't compare it with the journal: {error}", error.hint)
-    if latest and latest[-1].at > system_clock() + AHEAD_MS_MAX:
-        at = instant_text(latest[-1].at)
-        return warn("clock", f"the last event is from {at}, which is in the future", "set the system clock")
-    return ok("clock", "steady, and no event is in the future")
+    return clock_check(now=system_clock(), jump_ms=jump_ms, last_event=latest[-1].at if latest else None)
 
 
-def _tools(settings: Settings) -> Iterator[DoctorCheck]:
+async def _servers(settings: Settings) -> list[HealthCheck]:
+    """The tool servers of this project that are not called for a while, because they failed; from the journal."""
+    try:
+        names = toolbox_of(settings).server_names()
+        async with open_reader(settings) as look:
+            known = await breakers_of(look.store, names, project=look.project.id)
+    except HandrailError:
+        return []  # the checks of store and tools say why
+    return [server_check(one) for one in known.values() if one.status is not BreakerStatus.CLOSED]
+
+
+def _tools(settings: Settings) -> Iterator[HealthCheck]:
     try:
         toolbox = toolbox_of(settings)
         count, broken = len(toolbox.specs()), toolbox.broken
@@ -262,7 +268,7 @@ def _tools(settings: Settings) -> Iterator[DoctorCheck]:
         yield warn(f"tools: {name}", f"the plugin can't be used: {reason}", "fix or uninstall its package")
 
 
-async def _sandbox(settings: Settings) -> DoctorCheck:
+async def _sandbox(settings: Settings) -> HealthCheck:
     """Whether the commands of checks can run: by the same trial that they go through."""
     try:
         flaw = await sandbox_of(settings).trial()
@@ -274,7 +280,7 @@ async def _sandbox(settings: Settings) -> DoctorCheck:
     return ok("sandbox", SANDBOX_OFF if is_off else "commands are confined: a trial could not escape")
 
 
-def _cache(folder: Path) -> DoctorCheck:
+def _cache(folder: Path) -> HealthCheck:
     files = [file for file in folder.rglob("*") if file.is_file()][:CACHE_FILES_MAX] if folder.is_dir() else []
     size = sum(file.stat().st_size for file in files)
     words = f"{plural(len(files), 'snapshot')}, {size / 1e6:.1f} MB"

@@ -1,0 +1,1 @@
+"""Health: checks of this machine and of an open program, for `doctor`, the console and `/healthz`."""
