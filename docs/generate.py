@@ -20,6 +20,7 @@ from handrail.domain.checks.rule import Reads, RuleCard
 from handrail.domain.journal.codec import KINDS
 from handrail.domain.journal.event import RunEvent, StepEvent
 from handrail.domain.journal.store_event import PlanEvent, StoreEvent
+from handrail.domain.metrics.catalog import FROM_LIBRARY, LABEL_VALUES_MAX, OF_PROCESS, OF_STORE, OTHER
 from handrail.domain.policy.table import TABLE
 from handrail.domain.run.status import MOVES, RUN_MEANINGS, RUN_MOVES, STEP_MEANINGS
 from handrail.domain.trust.reach import REACH_MEANINGS, REACHES, setting_name
@@ -51,6 +52,7 @@ def pages() -> dict[str, str]:
         "command-line.md": page("The command line", command_lines()),
         "agent-tools.md": page("The tools for agents", tool_lines()),
         "api.md": page("The HTTP API", api_lines()),
+        "metrics.md": page("Metrics", metric_lines()),
         "policy.md": page("Who may do what", policy_lines()),
         "rules.md": page("The rules for checks", rule_lines()),
         "settings.md": page("Settings, and what a project may set", setting_lines()),
@@ -76,6 +78,26 @@ def policy_lines() -> Iterator[str]:
     yield "answer one particular approval is also limited by its `by`, `not_by` and `approvals`; who may skip it, by"
     yield "its `by` and `not_by`, and by the channels and the passphrase that count for an answer. `skippable: nobody`"
     yield "forbids it to all."
+
+
+def metric_lines() -> Iterator[str]:
+    """The catalogue of metrics."""
+    yield "`/metrics` of `handrail serve` and `handrail worker --metrics PORT`:"
+    yield "[how to scrape](../operations/metrics.md)."
+    yield ""
+    yield "Counters start at 0 with the process. Labels are words from closed or bounded sets: of tools, rules and"
+    yield f"servers there are at most {LABEL_VALUES_MAX}, all others are `{OTHER}`. No label has an id."
+    groups = {
+        "About the store: the same from every process, so take the largest (`max`), never the sum": OF_STORE,
+        "About one process: these can be added up": OF_PROCESS,
+    }
+    for title, metrics in groups.items():
+        yield from ("", f"## {title}", "", "| metric | kind | labels | meaning |", "|---|---|---|---|")
+        for one in metrics:
+            labels = ", ".join(f"`{label}`" for label in one.labels)
+            yield f"| `{one.exposed}` | {one.kind.value} | {labels} | {one.help} |"
+    shared = ", ".join(f"`{one}`" for one in FROM_LIBRARY)
+    yield from ("", f"From the Prometheus library, under names that all programs share: {shared} and others.")
 
 
 API_PROSE: Final = f"""\

@@ -117,6 +117,11 @@ class Process:
         assert self._process.stdout is not None
         return self._process.stdout.readline().strip()
 
+    def complaint(self) -> str:
+        """The next line of its stderr."""
+        assert self._process.stderr is not None
+        return self._process.stderr.readline().strip()
+
     def send(self, number: int) -> None:
         self._process.send_signal(number)
 

@@ -1,9 +1,10 @@
-"""Programs of Debian for tests, unpacked into build/: bubblewrap for the sandbox, unless the machine has its own.
+"""Programs of Debian for tests, unpacked into build/, unless the machine has its own: bubblewrap for the sandbox,
+Prometheus and promtool for metrics and alert rules.
 
-Nothing is installed and no root is needed. Where it can't be had or may not make namespaces, tests are left out, and
+Nothing is installed and no root is needed. Where one can't be had or may not make namespaces, tests are left out, and
 say so.
 
-python tests/outside/debian.py          fetch it now"""
+python tests/outside/debian.py          fetch them now"""
 
 from __future__ import annotations
 
@@ -21,7 +22,6 @@ import pytest
 from handrail.storage.file_lock import locked
 
 BUILD = Path(__file__).parents[2] / "build" / "debian"
-PACKAGE = "bubblewrap"
 LEAST = (0, 8)
 WAIT_S = 120.0
 REQUIRED = "HANDRAIL_OUTSIDE"
@@ -34,10 +34,18 @@ class NotFetched(Exception):
 
 def bubblewrap() -> Path:
     """A bubblewrap that works; the test is left out, or fails, where there is none."""
-    found = _once()
+    return _or_left_out(_once(), "the sandbox")
+
+
+def prometheus(program: str = "prometheus") -> Path:
+    """A Prometheus, or its `promtool`; the test is left out, or fails, where there is none."""
+    return _or_left_out(_prometheus_once(program), "Prometheus")
+
+
+def _or_left_out(found: Path | NotFetched, what: str) -> Path:
     if isinstance(found, Path):
         return found
-    reason = f"the sandbox was not tried: {found}"
+    reason = f"{what} was not tried: {found}"
     if os.environ.get(REQUIRED) == "required":
         pytest.fail(reason)
     pytest.skip(reason)
@@ -54,6 +62,22 @@ def _once() -> Path | NotFetched:
     return found
 
 
+@functools.cache
+def _prometheus_once(program: str) -> Path | NotFetched:
+    try:
+        return fetch_prometheus(program)
+    except NotFetched as error:
+        return error
+
+
+def fetch_prometheus(program: str) -> Path:
+    """The machine's own Prometheus or promtool, else Debian's."""
+    if not sys.platform.startswith("linux"):
+        raise NotFetched("it needs Linux")
+    own = shutil.which(program)
+    return Path(own) if own else unpacked(BUILD.parent / "prometheus", ["prometheus"]) / "usr" / "bin" / program
+
+
 def fetch() -> Path:
     """The machine's own bubblewrap if it is new enough, else Debian's."""
     if not sys.platform.startswith("linux"):
@@ -61,7 +85,7 @@ def fetch() -> Path:
     own = shutil.which("bwrap")
     if own and _version(own) >= LEAST:
         return Path(own)
-    program = unpacked(BUILD, [PACKAGE]) / "usr" / "bin" / "bwrap"
+    program = unpacked(BUILD, ["bubblewrap"]) / "usr" / "bin" / "bwrap"
     if _version(str(program)) < LEAST:
         raise NotFetched("the archive's bubblewrap is older than 0.8")
     return program
@@ -124,6 +148,6 @@ def _do(command: Sequence[str], folder: Path) -> str:
 
 if __name__ == "__main__":
     try:
-        sys.stdout.write(f"{fetch()}\n")
+        sys.stdout.write(f"{fetch()}\n{fetch_prometheus('prometheus')}\n")
     except NotFetched as error:
-        sys.exit(f"the sandbox can't be tried: {error}")
+        sys.exit(f"not everything can be tried: {error}")

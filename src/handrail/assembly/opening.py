@@ -19,6 +19,7 @@ from handrail.assembly.people import passphrase_of, people_of, policy_of
 from handrail.assembly.secrets import guard_logs, known_secrets_of
 from handrail.assembly.stores import TurnSealer, is_shared, reading_store, verifier_of, writing_store
 from handrail.assembly.tools import library_of, survey_of, toolbox_of
+from handrail.assembly.verified import noted
 from handrail.definitions import Definitions
 from handrail.domain.analysis.local import Survey
 from handrail.domain.definition.duration import duration_ms
@@ -34,6 +35,7 @@ from handrail.engine.fleet.node import LocalNode
 from handrail.engine.guiding.guide import Guide
 from handrail.engine.guiding.recorder import Recorder
 from handrail.engine.known_secrets import KnownSecrets
+from handrail.engine.measuring.measures import NO_MEASURES, Measures
 from handrail.engine.plans import Plans
 from handrail.engine.proving import store_facts
 from handrail.engine.proving.audit import AuditResult, verify
@@ -95,9 +97,10 @@ class StoreReader:
         """Verify the journal, or one stream of it; `against` names a witness to compare with."""
         key = await verifier_of(self.settings, self.store)
         copies = await asyncio.to_thread(witnessed_in, against) if against else None
-        return await verify(
+        found = await verify(
             self.store, self.checkpoints, key, stream=stream, replay=replay, receipts=receipts, witnessed=copies
         )
+        return noted(self.settings, found) if stream is None else found
 
     def run_reader(self, toolbox: Registry | None = None) -> RunReader:
         """Reads runs as the project of these settings sees them."""
@@ -141,6 +144,7 @@ class StoreWriter:
     prefix: str = ""
     limits: LimitTable | None = None
     node_name: str = ""
+    measures: Measures = NO_MEASURES
 
     async def accept(self, *, reason: str, actor: str) -> None:
         """Accept a journal that differs from its checkpoints; who accepted it and why becomes an event."""
@@ -188,6 +192,7 @@ class OpenStore:
     """Where all nodes count their calls, if they share the store."""
     node_name: str = ""
     """The name under which this home was admitted to a shared store."""
+    measures: Measures = NO_MEASURES
 
     def writer(self, settings: Settings) -> StoreWriter:
         """The store as the project of these settings writes to it; the project is registered if it is new."""
@@ -222,6 +227,7 @@ class OpenStore:
             prefix=self.prefix,
             limits=self.limits,
             node_name=self.node_name,
+            measures=self.measures,
         )
 
 
@@ -239,14 +245,18 @@ async def open_writer(
 
 @asynccontextmanager
 async def open_store(
-    settings: Settings, *, compare: bool = True, secrets: KnownSecrets | None = None
+    settings: Settings,
+    *,
+    compare: bool = True,
+    secrets: KnownSecrets | None = None,
+    measures: Measures = NO_MEASURES,
 ) -> AsyncIterator[OpenStore]:
     """Open the store itself, which several projects can share; see `open_writer`."""
     secrets = secrets or known_secrets_of(settings)
     await asyncio.to_thread(secrets.scrubber)  # in a thread: the keyring may have to prompt its user
     guard_logs(secrets)
     record_writer = RecordWriter(system_clock, system_entropy, secrets)
-    async with writing_store(settings, record_writer, compare=compare) as parts:
+    async with writing_store(settings, record_writer, compare=compare, measures=measures) as parts:
         store, checkpoints = parts.store, parts.checkpoints
         if compare and not parts.unsealed and await checkpoints.last() is None:
             await _warn_of_missing_checkpoints(store)
@@ -274,6 +284,7 @@ async def open_store(
                 prefix=parts.prefix,
                 limits=parts.limits,
                 node_name=parts.node_name,
+                measures=measures,
             )
         finally:
             await journal.close()
@@ -372,10 +383,12 @@ class ProjectAssemblies:
 
 
 @asynccontextmanager
-async def open_assemblies(settings: Settings, *, actor: str) -> AsyncIterator[ProjectAssemblies]:
+async def open_assemblies(
+    settings: Settings, *, actor: str, measures: Measures = NO_MEASURES
+) -> AsyncIterator[ProjectAssemblies]:
     """The store that the settings name, and the parts of as many projects as are opened over it."""
     async with AsyncExitStack() as resources:
-        opened = await resources.enter_async_context(open_store(settings))
+        opened = await resources.enter_async_context(open_store(settings, measures=measures))
         yield ProjectAssemblies(opened, actor, resources)
 
 
@@ -407,6 +420,7 @@ async def _assembled(
         is_shared=bool(writer.prefix),
         limits=FleetLimits(writer.limits, owner, dispatch.project) if writer.limits is not None else None,
         picks_up=node is not None,
+        measures=writer.measures,
     )
     # A process that executes only what it is asked for does that itself: it may be the only one with its tools.
     host = host_of(settings, writer.reader.store, project=dispatch.project, node=owner) if node is not None else None

@@ -16,6 +16,7 @@ from handrail.domain.journal.checkpoint import Checkpoint, SealedCheckpoint
 from handrail.engine.clock import new_id, system_entropy
 from handrail.engine.fleet.limits import LimitTable
 from handrail.engine.journal import Journal
+from handrail.engine.measuring.measures import NO_MEASURES, Measures
 from handrail.engine.proving import store_facts
 from handrail.engine.proving.checkpointer import Checkpointer, CheckpointLog, Signer, Verifier, signature_problem
 from handrail.engine.proving.node_keys import NodeKeys, NodeVerifiers, admissions, introduce, require_admitted
@@ -94,14 +95,16 @@ def is_shared(settings: Settings) -> bool:
 
 
 @asynccontextmanager
-async def writing_store(settings: Settings, record_writer: RecordWriter, *, compare: bool) -> AsyncIterator[OpenParts]:
+async def writing_store(
+    settings: Settings, record_writer: RecordWriter, *, compare: bool, measures: Measures = NO_MEASURES
+) -> AsyncIterator[OpenParts]:
     """The store that the settings name, for writing; it is created if it is missing."""
     if is_shared(settings):
-        async with postgres_store(settings) as store:
+        async with postgres_store(settings, measures=measures) as store:
             yield await shared_parts(settings, store, record_writer, compare=compare)
         return
     local = CheckpointFile(settings.checkpoints)
-    async with await SqliteStore.open(settings.journal, busy_ms=_busy_ms(settings)) as file:
+    async with await SqliteStore.open(settings.journal, busy_ms=_busy_ms(settings), measures=measures) as file:
         has_checkpoints = await local.last() is not None if compare else False
         yield OpenParts(file, local, open_key(settings.keys, has_checkpoints=has_checkpoints))
 
@@ -132,7 +135,9 @@ async def verifier_of(settings: Settings, store: Journal) -> Verifier | None:
 
 
 @asynccontextmanager
-async def postgres_store(settings: Settings, *, read_only: bool = False) -> AsyncIterator[PostgresStore]:
+async def postgres_store(
+    settings: Settings, *, read_only: bool = False, measures: Measures = NO_MEASURES
+) -> AsyncIterator[PostgresStore]:
     """The store in PostgreSQL that the settings name, without its log and keys."""
     try:
         # Late: the driver is an extra, and takes 60 ms of a start that most do without.
@@ -143,8 +148,12 @@ async def postgres_store(settings: Settings, *, read_only: bool = False) -> Asyn
             hint="install it: `pip install 'handrail[postgres]'`",
         ) from error
     address, busy_ms = settings.choices.store, _busy_ms(settings)
-    open_ = PostgresStore.open_migrated if read_only else PostgresStore.open
-    async with await open_(address, busy_ms=busy_ms) as store:
+    opening = (
+        PostgresStore.open_migrated(address, busy_ms=busy_ms)
+        if read_only
+        else PostgresStore.open(address, busy_ms=busy_ms, measures=measures)
+    )
+    async with await opening as store:
         yield store
 
 

@@ -38,6 +38,11 @@ class HealthCheck(Struct, frozen=True):
     age_ms: int | UnsetType = UNSET
     """How long ago what it is about happened last: a beat, a checkpoint, a copy; of a problem, how long it lasts."""
 
+    @property
+    def kind(self) -> str:
+        """Its name without the name of a tool server or witness: a word from a closed set."""
+        return "tool_server" if self.name.startswith("tool server ") else self.name.partition(" ")[0]
+
 
 def ok(name: str, message: str, *, age_ms: int | None = None) -> HealthCheck:
     """It works."""

@@ -4,35 +4,29 @@ Async; reads the newest events up to a limit, and writes nothing. tool_tally.py 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from msgspec import Struct
 
-from handrail.domain.definition.model import Definition, Tool
 from handrail.domain.errors import HandrailError
 from handrail.domain.journal.chain import Record
 from handrail.domain.journal.codec import entry_of
 from handrail.domain.journal.event import Entry, Mode, RunStarted
 from handrail.domain.journal.mark import START
 from handrail.domain.project import scoped, server_in, server_stream
-from handrail.domain.run.step_path import locate
 from handrail.domain.scheduling.breaker import Breaker, replay_breaker
 from handrail.engine.journal import Archive, Journal, ProjectionReader
-from handrail.engine.pinned_definitions import PinnedDefinitions
+from handrail.engine.measuring.step_lookup import StepLookup, tool_of, undo_of
 from handrail.engine.reading.tool_tally import Called, ServerHistory, Tally, ToolFigures
 from handrail.engine.stream_pages import entries_of
-from handrail.foundation.bounded_cache import BoundedCache
 
 EVENTS_MAX: Final = 1_000_000
 """How many of the latest events are read; if older ones are left out, the report says so."""
 BATCH: Final = 2_000
 EARLIER_MS: Final = 3_600_000
 """How long before `since` to start reading: calls that end after it started earlier, and clocks differ a little."""
-RUNS_KEPT: Final = 10_000
-STEPS_KEPT: Final = 10_000
 
 RUN_STARTED: Final = "run_started"
 STEP_KINDS: Final = frozenset(
@@ -56,9 +50,6 @@ STEP_KINDS: Final = frozenset(
 BREAKER_KINDS: Final = frozenset({"breaker_opened", "breaker_probed", "breaker_closed"})
 READ_KINDS: Final = STEP_KINDS | BREAKER_KINDS | {RUN_STARTED}
 NO_TOOL: Final = Called(None, None)
-
-
-_round = re.compile(r"\[\d+\]")
 
 
 class FiguresStore(Journal, ProjectionReader, Archive, Protocol):
@@ -126,13 +117,10 @@ class _FiguresReader:
     project: str | None = None
     """Whose calls are counted; None for those of all projects."""
     unread: int = 0
-    _runs: BoundedCache[str, str] = field(default_factory=lambda: BoundedCache(RUNS_KEPT))
-    """By run, the definition that it is pinned to; empty if no tool of ours does its steps."""
-    _definitions: PinnedDefinitions = field(init=False)
-    _steps: BoundedCache[tuple[str, str], Called] = field(default_factory=lambda: BoundedCache(STEPS_KEPT))
+    lookup: StepLookup = field(init=False)
 
     def __post_init__(self) -> None:
-        self._definitions = PinnedDefinitions(self.store)
+        self.lookup = StepLookup(self.store)
 
     async def take(self, record: Record) -> None:
         """Add an event, if it is about a call or a server."""
@@ -156,36 +144,15 @@ class _FiguresReader:
     def _note_run(self, entry: Entry) -> None:
         # Another project's run may have been adopted since: then only its row says where it belongs now.
         if isinstance(entry.event, RunStarted) and self._counts(entry.event.project):
-            self._runs.put(entry.stream, _pinned(entry.event.definition, entry.event.mode))
+            self.lookup.note(entry.stream, entry.event)
 
     def _counts(self, project: str) -> bool:
         return self.project in (None, project)
 
     async def _called(self, run: str, path: str) -> Called:
-        definition = self._runs.get(run)
-        if definition is None:
-            row = await self.store.run(run)
-            definition = _pinned(row.definition, row.mode) if row is not None and self._counts(row.project) else ""
-            self._runs.put(run, definition)
-        if not definition:
-            return NO_TOOL
-        place = (definition, _round.sub("[0]", path))  # all rounds of a loop call the same tool
-        called = self._steps.get(place)
-        if called is None:
-            called = called_by(await self._definitions.get(definition), place[1])
-            self._steps.put(place, called)
-        return called
-
-
-def called_by(definition: Definition, path: str) -> Called:
-    """Which tool does a step, and which undoes it; by default the same tool."""
-    step = locate(definition, path).step
-    tool = step.work.tool if isinstance(step.work, Tool) else None
-    if step.undo is None:
-        return Called(tool, tool, is_own_undo=True) if tool is not None else NO_TOOL
-    undo = step.undo.tool if isinstance(step.undo, Tool) else None
-    return NO_TOOL if tool is undo is None else Called(tool, undo)
-
-
-def _pinned(definition: str, mode: str) -> str:
-    return definition if mode == Mode.RUN else ""  # else the agent's own hands did it all
+        pinned = await self.lookup.run(run)
+        if pinned is None or pinned.mode != Mode.RUN or not self._counts(pinned.project):
+            return NO_TOOL  # what a run only records was done by its agent
+        step = await self.lookup.step(pinned, path)
+        tool, undo = tool_of(step, pinned), undo_of(step, pinned)
+        return Called(tool or None, undo or None, is_own_undo=step.undo is None) if tool or undo else NO_TOOL

@@ -41,7 +41,7 @@ from handrail.engine.running.owners import CHECK_S, OwnerPresence, Owners
 from handrail.engine.running.placing import SWEPT_MAX, Placing
 from handrail.engine.running.resting import Resting
 from handrail.engine.running.stretch import Stretches
-from handrail.engine.running.worker_settings import WorkerSettings
+from handrail.engine.running.worker_settings import WorkerLoad, WorkerSettings
 from handrail.engine.tool import Toolbox
 
 POLL_S: Final = 0.2
@@ -117,6 +117,7 @@ class Worker:
             judge=settings.judge,
             labels=settings.labels,
             is_shared=settings.is_shared,
+            measures=settings.measures,
         )
 
     # --- lifecycle -----------------------------------------------------------------------------------
@@ -233,6 +234,12 @@ class Worker:
         if lease_holder is None or not self._place.is_right or not await self._is_free(lease_holder):
             return False
         return run_id in await self._claim([lease_holder])
+
+    def load(self) -> WorkerLoad:
+        """How much it does right now."""
+        throttle = self._parts.throttle
+        queued = sum(len(one.postponements.by_name) for one in self.conductors.values())
+        return WorkerLoad(len(self.conductors), throttle.under_way, throttle.calls_max, queued)
 
     def within(self, run_id: str) -> LiveState:
         """What only this process knows of a run: postponed calls, and the progress of calls."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from handrail.domain.scheduling.step_start import InputCheck
 from handrail.engine.fleet.limits import FleetLimits
 from handrail.engine.fleet.node import LocalNode
+from handrail.engine.measuring.measures import NO_MEASURES, Measures
 from handrail.engine.passed_in import Clock
 from handrail.engine.running.calls.attempt import ResultJudge, SchemaCheck
 from handrail.engine.running.calls.throttle import CALLS_MAX
@@ -39,3 +40,14 @@ class WorkerSettings:
     """Counts calls with those of all other nodes, on a shared store."""
     picks_up: bool = True
     """Whether it also takes over runs that it was not asked to execute."""
+    measures: Measures = NO_MEASURES
+
+
+class WorkerLoad(NamedTuple):
+    """How much a worker does."""
+
+    runs: int
+    calls: int
+    calls_max: int
+    queued: int
+    """Calls that wait for a limit, a breaker or a node."""

@@ -32,6 +32,9 @@ from handrail.interfaces.http.opening import OpenedConsole, Programs, open_conso
 from handrail.interfaces.mcp.http.app import MCP_PATH, McpPart
 from handrail.interfaces.mcp.serving import open_server_and_program
 from handrail.interfaces.mcp.surface.offer import Toolset
+from handrail.interfaces.metrics.metrics_part import MetricsPart, metrics_guard
+from handrail.interfaces.metrics.process_figures import ProcessFigures
+from handrail.interfaces.metrics.store_gauges import ServerCounts
 from handrail.interfaces.web.http_server import Endpoint, ServeOptions, serve
 from handrail.interfaces.web.limits import HttpLimits
 from handrail.interfaces.web.site import Ready, SitePart
@@ -109,7 +112,7 @@ async def serve_here(
     with sole_server(settings) as announce, stoppable() as stop:
         serving = Serving(settings, toolsets, announce, opens=opens, page=page, as_json=as_json)
         async with keeping_schedule(settings):
-            await serve(options, serving.parts, stop=stop, on_ready=serving.show)
+            await serve(options, serving.parts, stop=stop, on_ready=serving.show, answered=serving.process.answered)
         if stop.done() and isinstance(stop.exception(), Stopped):
             say("server stopped", err=True)
 
@@ -125,20 +128,40 @@ class Serving:
     page: str = field(default="", kw_only=True)
     as_json: bool = field(default=False, kw_only=True)
     console: OpenedConsole | None = None
+    process: ProcessFigures = field(default_factory=ProcessFigures)
 
     @asynccontextmanager
     async def parts(self, endpoint: Endpoint, limits: HttpLimits) -> AsyncIterator[tuple[Sequence[SitePart], Ready]]:
         """MCP; and on loopback the API and the console."""
-        async with open_server_and_program(self.settings, self.toolsets) as opened:
+        process = self.process
+        async with open_server_and_program(
+            self.settings, self.toolsets, measures=process, called=process.called
+        ) as opened:
             mcp = McpPart(opened.server, guard=endpoint.guard, limits=limits)
             health = ProgramHealth(self.settings, opened.open_program, opened.opened)
             # First: the site itself has a plainer answer for the same path, after those of all parts.
-            parts: list[SitePart] = [HealthPart(health.report, [endpoint.guard]), mcp]
+            guards = [endpoint.guard, metrics_guard(endpoint.guard, self.settings.home)]
+            counts = ServerCounts(self._readers, lambda: len(mcp.sessions.book))
+            parts: list[SitePart] = [
+                HealthPart(health.report, guards),
+                MetricsPart(
+                    opened.open_program,
+                    opened.opened,
+                    report=health.report,
+                    process=process,
+                    guards=guards,
+                    counts=counts,
+                ),
+                mcp,
+            ]
             if endpoint.is_loopback:
                 programs = Programs(opened.open_program, opened.open_other)
                 self.console = open_console(self.settings, endpoint, limits, programs, lambda: _connected(mcp))
                 parts += [self.console.api, self.console.console]
             yield parts, opened.ready
+
+    def _readers(self) -> int:
+        return self.console.api.server.feed.readers if self.console is not None else 0
 
     def show(self, endpoint: Endpoint) -> None:
         """Say where the server is, and how to connect."""

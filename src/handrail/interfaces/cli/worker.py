@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -20,13 +21,16 @@ from handrail.domain.errors import HandrailError, Limited, NotFound, Unavailable
 from handrail.domain.project import Project
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import RUN_WORKING, RunStatus
+from handrail.engine.measuring.measures import NO_MEASURES
 from handrail.interfaces.cli.program import reports_errors, settings_of
 from handrail.interfaces.cli.run.execution import Stopped, first_of, stoppable
 from handrail.interfaces.cli.words.terminal_edge import say
+from handrail.interfaces.metrics.process_figures import ProcessFigures
 from handrail.interfaces.pictures.caption import plain
 from handrail.settings import Settings, settings_of_other
 
 SERVED_MAX: Final = 100
+PORT_MAX: Final = 65_535
 POLL_S: Final = 0.2
 LOOK_S: Final = 1.0
 """How often to look for projects that were registered meanwhile."""
@@ -53,6 +57,15 @@ def _duration(_: click.Context, __: click.Parameter, text: str) -> int:
         raise click.BadParameter(f"{error}; {error.hint}") from error
 
 
+def _address(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str, int] | None:
+    if text is None:
+        return None
+    host, _colon, port = text.rpartition(":")
+    if not port.isascii() or not port.isdigit() or int(port) > PORT_MAX:
+        raise click.BadParameter(f"{text!r} is not a port, nor an address with a port: write 9464 or 0.0.0.0:9464")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
 @click.command()
 @click.option("--until-idle", is_flag=True, help="Stop when no work is left.")
 @click.option("--also", multiple=True, metavar="FOLDER", help="Serve the project in this folder, too; may be repeated.")
@@ -67,6 +80,12 @@ def _duration(_: click.Context, __: click.Parameter, text: str) -> int:
     callback=_duration,
     help="How long running calls may go on after SIGTERM or Ctrl-C; the second one ends the worker at once.",
 )
+@click.option(
+    "--metrics",
+    metavar="[ADDRESS:]PORT",
+    callback=_address,
+    help="Serve /metrics and the health checks there; 0: any free port. Default address: 127.0.0.1.",
+)
 @click.pass_context
 @reports_errors
 async def command(
@@ -77,6 +96,7 @@ async def command(
     labels: str | None,
     slots: int | None,
     grace: int,
+    metrics: tuple[str, int] | None,
 ) -> None:
     """Execute the runs of this project that no other process executes, until stopped.
 
@@ -85,12 +105,23 @@ async def command(
     node = _NodeOptions(labels, slots)
     own = node.applied(settings_of(ctx))
     named = _named(own, also, node)
-    async with keeping_schedule(own), open_assemblies(own, actor="worker") as opener:
+    process = ProcessFigures() if metrics is not None else None
+    async with (
+        keeping_schedule(own),
+        open_assemblies(own, actor="worker", measures=process or NO_MEASURES) as opener,
+        AsyncExitStack() as more,
+    ):
         served = _ServedProjects(own, opener, node, shows_folder=all_projects or len(named) > 1)
         for settings in named:
             await served.add(settings)
         if all_projects:
             await served.add_registered()
+        if metrics is not None and process is not None:
+            # Late: it imports the web server and Prometheus' library, 0.2 s that a plain worker does without.
+            from handrail.interfaces.cli.words.worker_metrics import serving_metrics
+
+            url = await more.enter_async_context(serving_metrics(own, metrics, opener, process))
+            _log(f"metrics at {url}/metrics, for who has the token in {own.home / 'metrics-token'}")
         with stoppable() as stop:
             task = asyncio.ensure_future(served.follow(until_idle=until_idle, grows=all_projects and not until_idle))
             try:

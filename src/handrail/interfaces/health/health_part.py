@@ -55,5 +55,5 @@ class HealthPart:
 
 
 def _levels(report: HealthReport) -> dict[str, object]:
-    kinds = [{"name": check.name.partition(" ")[0], "level": check.level} for check in report.checks]
+    kinds = [{"name": check.kind, "level": check.level} for check in report.checks]
     return {"status": report.status, "checks": kinds, "at": report.at}

@@ -62,7 +62,7 @@ async def home_checks(settings: Settings, *, started: tuple[float, float]) -> As
     yield keys_of(settings)
     for check in await _signing(settings):
         yield check
-    yield _backups(settings)
+    yield backups_of(settings)
     yield await _clock(settings, started)
     for check in await _servers(settings):
         yield check
@@ -181,7 +181,7 @@ def _witness(name: str, state: CopyState, last: Checkpoint) -> HealthCheck:
     return ok(name, f"{copied}, {_age(age_ms or 0)} ago", age_ms=age_ms)
 
 
-def _backups(settings: Settings) -> DoctorCheck:
+def backups_of(settings: Settings) -> HealthCheck:
     """How old the newest backup is, and whether it was ever restored and verified."""
     try:
         state = state_of(settings)

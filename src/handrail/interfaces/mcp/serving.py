@@ -16,7 +16,8 @@ from mcp.server.lowlevel.server import Server
 
 from handrail.assembly.opening import Assembly, carrying_key
 from handrail.domain.errors import HandrailError
-from handrail.interfaces.mcp.shell import build
+from handrail.engine.measuring.measures import NO_MEASURES, Measures
+from handrail.interfaces.mcp.shell import Called, build
 from handrail.interfaces.mcp.surface.handrail_surface import surface_of
 from handrail.interfaces.mcp.surface.lazy_program import LazyProgram
 from handrail.interfaces.mcp.surface.offer import Toolset
@@ -47,9 +48,11 @@ class OpenedServer:
 
 
 @asynccontextmanager
-async def open_server_and_program(settings: Settings, toolsets: Collection[str]) -> AsyncIterator[OpenedServer]:
-    """The same, together with the program and a readiness check."""
-    program = LazyProgram(settings)
+async def open_server_and_program(
+    settings: Settings, toolsets: Collection[str], *, measures: Measures = NO_MEASURES, called: Called | None = None
+) -> AsyncIterator[OpenedServer]:
+    """The same, together with the program and a readiness check; with measurements, if somebody takes them."""
+    program = LazyProgram(settings, measures)
 
     async def ready() -> None:
         await (await program.open()).writer.reader.store.runs(limit=1)
@@ -57,7 +60,7 @@ async def open_server_and_program(settings: Settings, toolsets: Collection[str])
     surface = surface_of(program, version=version("handrail"), toolsets=[Toolset(name) for name in toolsets])
     opening = asyncio.get_running_loop().create_task(_open(program))
     try:
-        server = build(surface, keys=[carrying_key(settings)])
+        server = build(surface, keys=[carrying_key(settings)], called=called)
         yield OpenedServer(server, ready, program.open, program.open_other, lambda: program.opened)
     finally:
         opening.cancel()

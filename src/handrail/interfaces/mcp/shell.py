@@ -6,9 +6,10 @@ Only the shell files (shell*.py) and the transports import the SDK; the transpor
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import mcp_types as mt
 from mcp.server.caching import CacheHint
@@ -32,12 +33,19 @@ COMPLETIONS_MAX: Final = 100
 PAGE_MAX: Final = 200
 
 Context = ServerRequestContext[Any, Any]
+Called: TypeAlias = Callable[[str, str, float], None]
+"""Takes the tool, the outcome and the seconds of a call that ended."""
+OK: Final = "ok"
+ASKED: Final = "asked"
+FAILED: Final = "failed"
+UNKNOWN: Final = "unknown"
 
 
-def build(surface: Surface, *, keys: Sequence[bytes]) -> Server[Any]:
-    """The SDK's server for this surface; `keys` seal the state that a client carries between two rounds of a call."""
+def build(surface: Surface, *, keys: Sequence[bytes], called: Called | None = None) -> Server[Any]:
+    """The SDK's server for this surface; `keys` seal the state that a client carries between two rounds of a call,
+    `called` is informed of each tool call that ended."""
     about = surface.about
-    handlers = _Handlers(surface)
+    handlers = _Handlers(surface, called)
     subscribers = Subscribers(surface.feed)
     lists = CacheHint(ttl_ms=LIST_MS, scope="private")
     server: Server[Any] = Server(
@@ -82,6 +90,7 @@ class _Handlers:
     """The handlers that the SDK calls."""
 
     surface: Surface
+    called: Called | None = None
 
     async def list_tools(self, ctx: Context, params: mt.PaginatedRequestParams | None) -> mt.ListToolsResult:
         shown = _with_app if SdkCaller(ctx).shows_apps else _tool
@@ -89,6 +98,21 @@ class _Handlers:
         return mt.ListToolsResult(tools=tools, next_cursor=cursor)
 
     async def call_tool(self, ctx: Context, params: mt.CallToolRequestParams) -> Any:
+        if self.called is None:
+            return await self._called(ctx, params)
+        started_s, outcome = time.perf_counter(), FAILED
+        try:
+            result = await self._called(ctx, params)
+        except MCPError:
+            outcome = UNKNOWN
+            raise
+        else:
+            outcome = outcome_of(result)
+            return result
+        finally:
+            self.called(params.name, outcome, time.perf_counter() - started_s)
+
+    async def _called(self, ctx: Context, params: mt.CallToolRequestParams) -> Any:
         caller = SdkCaller(ctx, params.input_responses, params.request_state)
         try:
             answer = await self.surface.call(params.name, params.arguments or {}, caller)
@@ -173,6 +197,15 @@ class _Handlers:
         return mt.CompleteResult(
             completion=mt.Completion(values=values[:COMPLETIONS_MAX], total=len(values), has_more=more)
         )
+
+
+def outcome_of(result: Any) -> str:
+    """How a call ended, in one word: ok, asked (the user is asked first), or the name of our error."""
+    if isinstance(result, mt.InputRequiredResult):
+        return ASKED
+    if not isinstance(result, mt.CallToolResult) or not result.is_error:
+        return OK
+    return str((result.structured_content or {}).get("name", FAILED))
 
 
 def _tool(tool: ToolOffer) -> mt.Tool:

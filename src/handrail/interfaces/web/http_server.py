@@ -18,7 +18,7 @@ from handrail.domain.errors import Forbidden, Invalid, Unavailable
 from handrail.interfaces.web.guard import Guard, guard_of
 from handrail.interfaces.web.limits import HttpLimits
 from handrail.interfaces.web.listen_address import ListenAddress, listen_on, resolve_address
-from handrail.interfaces.web.site import Ready, SitePart, WebSite
+from handrail.interfaces.web.site import Answered, Ready, SitePart, WebSite
 from handrail.interfaces.web.token_file import open_token
 from handrail.interfaces.web.uvicorn_runner import run
 
@@ -57,9 +57,15 @@ OpenParts = Callable[[Endpoint, HttpLimits], AbstractAsyncContextManager[tuple[S
 
 
 async def serve(
-    options: ServeOptions, open_parts: OpenParts, *, stop: asyncio.Future[None], on_ready: Callable[[Endpoint], None]
+    options: ServeOptions,
+    open_parts: OpenParts,
+    *,
+    stop: asyncio.Future[None],
+    on_ready: Callable[[Endpoint], None],
+    answered: Answered | None = None,
 ) -> None:
-    """Serve over HTTP until `stop` is done; `on_ready` is called when clients can connect."""
+    """Serve over HTTP until `stop` is done; `on_ready` is called when clients can connect, `answered` for each request
+    that ended."""
     address = resolve_address(options.host, options.port)
     _require_hosts(options.allowed)
     _require_safe(options, address)
@@ -72,7 +78,7 @@ async def serve(
         log.info("serving at %s", endpoint.url)
         limits = HttpLimits()
         async with open_parts(endpoint, limits) as (parts, ready):
-            site = WebSite(parts, ready=ready, guard=guard, limits=limits)
+            site = WebSite(parts, ready=ready, guard=guard, limits=limits, answered=answered)
             await run(site, listener, stop=stop, on_started=lambda: on_ready(endpoint))
 
 

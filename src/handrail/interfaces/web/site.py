@@ -7,6 +7,7 @@ The socket is served in uvicorn_runner.py; time limits for clients are in connec
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, Final, Protocol
@@ -20,10 +21,11 @@ from starlette.routing import BaseRoute, Route
 from handrail.domain.errors import HandrailError, Invalid, Limited, NotFound, Unavailable
 from handrail.interfaces.web.guard import Guard
 from handrail.interfaces.web.limits import HttpLimits
-from handrail.interfaces.web.open_requests import FAILED, OpenRequests
+from handrail.interfaces.web.open_requests import FAILED, OpenRequests, is_endless
 from handrail.interfaces.web.responses import (
     CLOSE,
     JsonResponse,
+    Message,
     Receive,
     Scope,
     Send,
@@ -39,6 +41,8 @@ HEALTH: Final = "/healthz"
 
 Ready = Callable[[], Awaitable[None]]
 """Returns if calls can be answered, and otherwise raises the reason."""
+Answered = Callable[[str, str, int, float | None], None]
+"""Takes the path, method and status of a request that ended, and its seconds unless it was an endless stream."""
 
 
 class SitePart(Protocol):
@@ -66,9 +70,18 @@ class SitePart(Protocol):
 class WebSite:
     """An ASGI application made of parts."""
 
-    def __init__(self, parts: Sequence[SitePart], *, ready: Ready, guard: Guard, limits: HttpLimits) -> None:
-        self.parts, self.ready, self.guard, self.limits = parts, ready, guard, limits
-        self.open_requests = OpenRequests(frozenset().union(*(part.streams for part in parts)))
+    def __init__(
+        self,
+        parts: Sequence[SitePart],
+        *,
+        ready: Ready,
+        guard: Guard,
+        limits: HttpLimits,
+        answered: Answered | None = None,
+    ) -> None:
+        self.parts, self.ready, self.guard, self.limits, self.answered = parts, ready, guard, limits, answered
+        self.streams: frozenset[str] = frozenset().union(*(part.streams for part in parts))
+        self.open_requests = OpenRequests(self.streams)
         self._starlette = Starlette(
             routes=[
                 *(Route(path, self._health) for path in (LIVE, READY)),
@@ -86,8 +99,24 @@ class WebSite:
         """Handle one request, or the server's startup and shutdown."""
         if scope["type"] == "lifespan":
             await self._starlette(scope, receive, send)
-        else:
+        elif self.answered is None:
             await self.open_requests.run(self._answer, scope, receive, with_safe_headers(send))
+        else:
+            await self._measured(self.answered, scope, receive, send)
+
+    async def _measured(self, answered: Answered, scope: Scope, receive: Receive, send: Send) -> None:
+        started_s, code = time.perf_counter(), 0
+
+        async def noting(message: Message) -> None:
+            nonlocal code
+            code = message["status"] if message["type"] == "http.response.start" else code
+            await send(message)
+
+        try:
+            await self.open_requests.run(self._answer, scope, receive, with_safe_headers(noting))
+        finally:  # also of a client that left: 0 if nothing was answered
+            took_s = None if is_endless(scope, self.streams) else time.perf_counter() - started_s
+            answered(scope["path"], scope["method"], code, took_s)
 
     async def close(self) -> None:
         """End the open requests, because the process is shutting down."""

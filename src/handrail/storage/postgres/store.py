@@ -17,6 +17,7 @@ from handrail.domain.journal.projection import NO_CHANGE, Change, PlanRow, RunCo
 from handrail.domain.project import unscoped
 from handrail.domain.run.status import RunStatus
 from handrail.engine.journal import LAST, Placed, Row
+from handrail.engine.measuring.measures import NO_MEASURES, Measures
 from handrail.engine.running.lease import FOR_EVER, NONE_RESTS, Lease, LeaseHolder
 from handrail.storage.admission import admitted_bytes, require_belonging, require_few, require_owner
 from handrail.storage.node_box import NodeBox
@@ -57,7 +58,9 @@ class PostgresStore:
         return await cls.open(url, busy_ms=busy_ms, read_only=True)
 
     @classmethod
-    async def open(cls, url: str, *, busy_ms: int = 5_000, read_only: bool = False) -> Self:
+    async def open(
+        cls, url: str, *, busy_ms: int = 5_000, read_only: bool = False, measures: Measures = NO_MEASURES
+    ) -> Self:
         """Open the store at this address; its tables are made if they are missing, unless it is only read."""
         connections = Connections(Address(url), wait_s=busy_ms / 1_000)
         try:
@@ -70,7 +73,7 @@ class PostgresStore:
             await connections.close()
             raise
         news = News(connections)
-        return cls(connections, news, LaneWriter(connections, news.wrote))
+        return cls(connections, news, LaneWriter(connections, news.wrote, measures))
 
     @property
     def name(self) -> str:

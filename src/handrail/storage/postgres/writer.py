@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final, TypeAlias
@@ -15,6 +16,7 @@ from msgspec import Struct
 
 from handrail.domain.errors import HandrailError, Unavailable
 from handrail.domain.journal.chain import GENESIS
+from handrail.engine.measuring.measures import NO_MEASURES, Measures
 from handrail.storage.admission import closed
 from handrail.storage.postgres import queries
 from handrail.storage.postgres.append import Batch, LaneAppend, StreamEnd, Streams
@@ -43,8 +45,9 @@ Job: TypeAlias = LaneAppend | WriteTask
 class LaneWriter:
     """Owns the one connection that writes."""
 
-    def __init__(self, connections: Connections, wrote: Callable[[], None]) -> None:
+    def __init__(self, connections: Connections, wrote: Callable[[], None], measures: Measures = NO_MEASURES) -> None:
         self._connections = connections
+        self._measures = measures
         self._wrote = wrote
         self._streams = Streams()
         self._queue: list[tuple[Job, int]] = []
@@ -84,7 +87,10 @@ class LaneWriter:
 
     async def _append_all(self, jobs: Iterable[Job]) -> None:
         appends = [job for job in jobs if isinstance(job, LaneAppend)]
-        _deliver(appends, await self._answers(appends))
+        started_s = time.perf_counter()
+        answers = await self._answers(appends)
+        self._measures.committed(len(appends), time.perf_counter() - started_s)
+        _deliver(appends, answers)
 
     async def _do_all(self, jobs: Iterable[Job]) -> None:
         for job in jobs:

@@ -21,6 +21,7 @@ from handrail.domain.journal.projection import NO_CHANGE, Change, PlanRow, RunCo
 from handrail.domain.project import unscoped
 from handrail.domain.run.status import RunStatus
 from handrail.engine.journal import LAST, Placed, Row, never_heard
+from handrail.engine.measuring.measures import NO_MEASURES, Measures
 from handrail.engine.running.lease import FOR_EVER, NONE_RESTS, Lease, LeaseHolder
 from handrail.storage.admission import admitted_bytes, require_belonging, require_few, require_owner
 from handrail.storage.sqlite import amend as sqlite_amend
@@ -47,10 +48,17 @@ class SqliteStore:
         self._abandon = weakref.finalize(self, _release, readers, writer)
 
     @classmethod
-    async def open(cls, path: str | os.PathLike[str], *, busy_ms: int = 5_000, read_only: bool = False) -> Self:
+    async def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        busy_ms: int = 5_000,
+        read_only: bool = False,
+        measures: Measures = NO_MEASURES,
+    ) -> Self:
         """Open the store in this file, which is created if it is missing; `read_only` never creates or changes it."""
         place = StoreLocation(path=Path(path), busy_ms=busy_ms, read_only=read_only)
-        return await asyncio.to_thread(cls._opened, place)
+        return await asyncio.to_thread(cls._opened, place, measures)
 
     @classmethod
     async def open_migrated(cls, path: str | os.PathLike[str], *, busy_ms: int = 5_000) -> Self:
@@ -63,7 +71,7 @@ class SqliteStore:
         return await cls.open(path, busy_ms=busy_ms, read_only=True)
 
     @classmethod
-    def _opened(cls, place: StoreLocation) -> Self:
+    def _opened(cls, place: StoreLocation, measures: Measures = NO_MEASURES) -> Self:
         migrations = shipped()
         if place.read_only:
             connection = open_reader(place)
@@ -72,7 +80,7 @@ class SqliteStore:
             finally:
                 connection.close()
             return cls(place, Readers(place), None)
-        return cls(place, Readers(place), Writer(open_writer(place, migrations), place))
+        return cls(place, Readers(place), Writer(open_writer(place, migrations), place, measures))
 
     async def close(self) -> None:
         """Write what is queued, empty the write-ahead log into the file, and close all connections."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import groupby
@@ -17,6 +18,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from handrail.domain.errors import HandrailError, Unavailable
+from handrail.engine.measuring.measures import NO_MEASURES, Measures
 from handrail.storage.admission import closed
 from handrail.storage.sqlite import queries
 from handrail.storage.sqlite.append import Append, Appender
@@ -51,8 +53,9 @@ Job: TypeAlias = Append | LeaseWrite | Amendment
 class Writer:
     """Owns the one connection that writes, and the thread that uses it."""
 
-    def __init__(self, connection: sqlite3.Connection, place: StoreLocation) -> None:
+    def __init__(self, connection: sqlite3.Connection, place: StoreLocation, measures: Measures = NO_MEASURES) -> None:
         self._connection = connection
+        self._measures = measures
         self._place = place
         self._appender = Appender(connection)
         self._inbox: Inbox[Job] = Inbox(place.name)
@@ -103,9 +106,12 @@ class Writer:
         """Do jobs in one transaction; the answer to each caller."""
         if self._broken is not None:
             return [stopped(self._broken, self._place.name) for _ in jobs]
+        started_s = time.perf_counter()
         try:
             with self._transaction():
-                return self._written(jobs)
+                answers = self._written(jobs)
+            self._measures.committed(len(jobs), time.perf_counter() - started_s)
+            return answers  # noqa: TRY300 - a measurement that fails is answered like any other bug here
         except Exception as error:  # even a bug here must not leave a caller waiting
             fault = fault_of(error)
             if fault is Fault.REFUSED and len(jobs) > 1:

@@ -14,7 +14,7 @@ from handrail.assembly.backups import schedule, taking
 from handrail.assembly.backups.register import BackupRegister
 from handrail.assembly.backups.schedule import back_up_if_due, keeping_schedule, rules_of, state_of
 from handrail.domain.errors import Invalid
-from handrail.interfaces.clients.home_checks import _backups
+from handrail.interfaces.health.home_checks import backups_of
 from handrail.settings import Settings, read_settings
 from handrail.storage.file_lock import locked
 from interfaces.shell import Shell, until
@@ -46,7 +46,7 @@ def settings_of(shell: Shell) -> Settings:
 
 def doctor(shell: Shell) -> dict[str, Any]:
     """What doctor says about backups; the whole command starts servers, too."""
-    found: dict[str, Any] = msgspec.to_builtins(_backups(settings_of(shell)))
+    found: dict[str, Any] = msgspec.to_builtins(backups_of(settings_of(shell)))
     return found
 
 
@@ -67,7 +67,7 @@ async def test_a_backup_is_made_when_it_is_due_and_old_ones_are_removed(
     assert [one.id for one in BackupRegister(settings.home).all()] == [made[3], made[2]]
 
 
-async def test_a_clock_that_was_set_back_does_not_stop_backups(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_clock_that_was_set_back_does_not_stopbackups_of(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     calendar, settings = Calendar(monkeypatch), settings_of(shell)
     await back_up_if_due(settings)
     calendar.now -= 400 * DAY_MS

@@ -45,6 +45,7 @@ from handrail.domain.run.tool_question import ToolQuestion
 from handrail.domain.scheduling.retry import due_of, policy_of
 from handrail.domain.scheduling.step_start import CallTool, InputCheck
 from handrail.engine.dispatch import Dispatch
+from handrail.engine.measuring.measures import NO_MEASURES, Measures
 from handrail.engine.passed_in import Clock, Entropy
 from handrail.engine.running.calls.breakers import Breakers
 from handrail.engine.running.calls.throttle import Throttle
@@ -91,6 +92,7 @@ class AttemptServices:
     """What this node has."""
     is_shared: bool = False
     """Whether other machines work on the same store."""
+    measures: Measures = NO_MEASURES
 
 
 def key_of(run: str, path: str, *, is_undo: bool = False) -> str:

@@ -21,6 +21,8 @@ class Postponements:
         self.parts = parts
         self.run_id = run_id
         self.by_name: dict[str, Postponed] = {}
+        self._since: dict[str, int] = {}
+        """When each of them was postponed first."""
 
     @property
     def needs(self) -> Needs:
@@ -39,8 +41,11 @@ class Postponements:
         postponed = await self._postponed(attempt, now)
         if postponed is None:
             self.by_name.pop(name, None)
+            since = self._since.pop(name, now) if self._since else now
+            self.parts.measures.waited((now - since) / 1_000)
         else:
             self.by_name[name] = postponed
+            self._since.setdefault(name, now)
         return postponed is None
 
     async def _postponed(self, attempt: Attempt, now: int) -> Postponed | None:
@@ -73,6 +78,7 @@ class Postponements:
             is_wanted = path in undos.ready or path in undos.under_way if name.endswith(UNDO) else path in agenda.ready
             if not is_working or not is_wanted:
                 del self.by_name[name]
+                self._since.pop(name, None)
 
     def give_back(self) -> None:
         """Pass unused turns on to other runs."""

@@ -52,6 +52,11 @@ class Throttle:
     """By run: tools and servers with a free place, offered to the run and not used yet."""
     _tickets: count[int] = field(default_factory=count)
 
+    @property
+    def under_way(self) -> int:
+        """How many calls are running, or have a turn."""
+        return self._under_way
+
     def enter(self, run: str, priority: int, spec: ToolSpec, *, now: int) -> Postponed | None:
         """Let a call start (None), or say why it can't; the run is woken when it may try again."""
         limits = _limits_of(spec)

@@ -16,6 +16,7 @@ from handrail.assembly.secrets import known_secrets_of
 from handrail.assembly.tools import library_of
 from handrail.domain.errors import HandrailError, Unavailable
 from handrail.engine.known_secrets import KnownSecrets
+from handrail.engine.measuring.measures import NO_MEASURES, Measures
 from handrail.interfaces.mcp.surface.configuration_watch import ConfigurationWatch
 from handrail.interfaces.mcp.surface.views.console_link import ConsoleLink
 from handrail.settings import Settings
@@ -29,8 +30,8 @@ log = logging.getLogger(__name__)
 class LazyProgram:
     """Opens the program once, for all callers."""
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
+    def __init__(self, settings: Settings, measures: Measures = NO_MEASURES) -> None:
+        self.settings, self._measures = settings, measures
         self.watch = ConfigurationWatch(settings)
         self.console = ConsoleLink(settings)
         self.library = library_of(settings)
@@ -91,7 +92,9 @@ class LazyProgram:
             return
         try:
             async with AsyncExitStack() as opening:
-                projects = await opening.enter_async_context(open_assemblies(self.settings, actor="handrail"))
+                projects = await opening.enter_async_context(
+                    open_assemblies(self.settings, actor="handrail", measures=self._measures)
+                )
                 self._open, self._projects = await projects.open(self.settings), projects
                 self._resources.push_async_exit(opening.pop_all())
         except HandrailError as error:

@@ -1,0 +1,1 @@
+"""Measuring: what the journal adds up to, and the little that only a process itself can know."""

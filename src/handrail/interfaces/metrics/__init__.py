@@ -1,0 +1,1 @@
+"""Metrics: `/metrics` for Prometheus, from the journal and from this process."""
