@@ -38,7 +38,7 @@ ROOT_FILES = {
     "pyproject.toml",
     "requirements.lock",
 }
-ROOT_FOLDERS = {".ci", "bench", "docs", "examples", "src", "tests", "ui"}
+ROOT_FOLDERS = {".ci", "bench", "deploy", "docs", "examples", "src", "tests", "ui"}
 ORDINARY_WORDS = """
 about absent account alarm allowed ancestry approve beginning block bounds branch break builder call called
 category change comparison compiler composed composition conflict constants copies detail difference each

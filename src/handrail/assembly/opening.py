@@ -20,6 +20,7 @@ from handrail.assembly.secrets import guard_logs, known_secrets_of
 from handrail.assembly.stores import TurnSealer, is_shared, reading_store, verifier_of, writing_store
 from handrail.assembly.tools import library_of, survey_of, toolbox_of
 from handrail.assembly.verified import noted
+from handrail.assembly.witnesses import checkpoint_folder, witnesses_named
 from handrail.definitions import Definitions
 from handrail.domain.analysis.local import Survey
 from handrail.domain.definition.duration import duration_ms
@@ -43,7 +44,7 @@ from handrail.engine.proving.checkpointer import Checkpointer, CheckpointLog, fo
 from handrail.engine.proving.checkpointing_journal import CheckpointingJournal
 from handrail.engine.proving.erasure import Within, erase_payload
 from handrail.engine.proving.projection_repair import WholeStore, rebuild
-from handrail.engine.proving.witness_courier import CopyState, Witness, WitnessCourier
+from handrail.engine.proving.witness_courier import WitnessCourier
 from handrail.engine.reading.approvals import Approvals
 from handrail.engine.reading.control_previews import ControlPreviews
 from handrail.engine.reading.ledger import Ledger
@@ -65,7 +66,6 @@ from handrail.storage.project_registry import ProjectRegistry, real_path
 from handrail.storage.shared_presence import SharedPresence
 from handrail.storage.witnesses.copies import witnessed_in
 from handrail.storage.witnesses.register import WitnessRegister
-from handrail.storage.witnesses.targets import witnesses_of
 from handrail.tools.registry import Registry
 from handrail.tools.sdk import PythonTool
 
@@ -260,7 +260,7 @@ async def open_store(
         store, checkpoints = parts.store, parts.checkpoints
         if compare and not parts.unsealed and await checkpoints.last() is None:
             await _warn_of_missing_checkpoints(store)
-        register = WitnessRegister(_log_folder(settings))
+        register = WitnessRegister(checkpoint_folder(settings))
         witnesses = (*witnesses_named(settings), *parts.copies)
         courier = WitnessCourier(checkpoints, witnesses, register, record_writer.clock)
         checkpointer = Checkpointer(store, checkpoints, parts.signer, record_writer.clock, courier.wake)
@@ -464,21 +464,6 @@ async def _warn_of_missing_checkpoints(store: WholeStore) -> None:
     events = (await store.end()).events
     if events:
         log.warning("the journal has %d events and no checkpoint: nothing signed vouches for them", events)
-
-
-def _log_folder(settings: Settings) -> Path:
-    return settings.shared_checkpoints if is_shared(settings) else settings.checkpoints
-
-
-def witnesses_named(settings: Settings) -> tuple[Witness, ...]:
-    """The witnesses that HANDRAIL_HOME names; Invalid says what is wrong with one."""
-    return witnesses_of(settings.home_tables.get("witnesses", {}), home=settings.home)
-
-
-async def witness_states(settings: Settings) -> dict[str, CopyState]:
-    """How far each configured witness is, by its target."""
-    states = await WitnessRegister(_log_folder(settings)).all()
-    return {witness.name: states.get(witness.name, CopyState()) for witness in witnesses_named(settings)}
 
 
 def carrying_key(settings: Settings) -> bytes:

@@ -9,9 +9,9 @@ from typing import Any
 
 from handrail.assembly.backups.schedule import rules_of
 from handrail.assembly.checks import sandbox_of, shell_of
-from handrail.assembly.opening import witnesses_named
 from handrail.assembly.people import policy_of
 from handrail.assembly.secrets import allowed_env
+from handrail.assembly.witnesses import witnesses_named
 from handrail.domain.errors import HandrailError
 from handrail.library.models import models_of
 from handrail.settings import Settings

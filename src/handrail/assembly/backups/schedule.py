@@ -159,12 +159,17 @@ def _is_due(settings: Settings, rules: BackupRules) -> bool:
     return not known or not 0 <= now - known[0].at < duration_ms(rules.every)
 
 
+def _remove_unfinished(folder: Path) -> None:
+    """Remove what a process that was killed has left."""
+    for part in folder.glob(f".{PREFIX}*.part"):
+        if system_clock() - 1_000 * part.stat().st_mtime > LEFT_MS:
+            shutil.rmtree(part, ignore_errors=True)
+
+
 def _rotate(settings: Settings, rules: BackupRules) -> None:
     """Remove backups of the schedule's folder that are not kept; others were made by hand, and stay."""
     register, folder = BackupRegister(settings.home), _path(rules.to)
-    for part in folder.glob(f".{PREFIX}*.part"):
-        if system_clock() - 1_000 * part.stat().st_mtime > LEFT_MS:  # of a process that was killed
-            shutil.rmtree(part, ignore_errors=True)
+    _remove_unfinished(folder)
     own = [one for one in register.all() if Path(one.folder).parent == folder]
     dated = [DatedBackup(one.id, one.at, one.proof is BackupProof.VERIFIED) for one in own]
     wanted, gone = kept(dated, rules), list[str]()

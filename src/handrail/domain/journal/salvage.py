@@ -19,7 +19,7 @@ from handrail.domain.journal.store_event import PlanSaved
 WHOLE: Final = ""
 
 
-class Candidate(Struct, frozen=True, gc=False):
+class FoundEvent(Struct, frozen=True, gc=False):
     """A row that may be an event, with the position that it claims."""
 
     seq: int
@@ -38,25 +38,25 @@ class LostStream(Struct, frozen=True):
 class Salvaged(Struct, frozen=True):
     """What was proved: whole streams in the order of the store, and the beginnings of others, for reading only."""
 
-    whole: Mapping[str, Sequence[Candidate]] = field(default_factory=dict)
-    partial: Mapping[str, Sequence[Candidate]] = field(default_factory=dict)
+    whole: Mapping[str, Sequence[FoundEvent]] = field(default_factory=dict)
+    partial: Mapping[str, Sequence[FoundEvent]] = field(default_factory=dict)
     lost: tuple[LostStream, ...] = ()
 
-    def in_order(self) -> list[Candidate]:
+    def in_order(self) -> list[FoundEvent]:
         """The events of all whole streams, in the order of the store."""
         return sorted((one for events in self.whole.values() for one in events), key=_place)
 
 
 def salvaged(
-    candidates: Iterable[Candidate], *, ends: Iterable[Head], rows: Iterable[Head], definitions: frozenset[str]
+    candidates: Iterable[FoundEvent], *, ends: Iterable[Head], rows: Iterable[Head], definitions: frozenset[str]
 ) -> Salvaged:
     """What can be proved; `ends` are signed ends of streams, `rows` ends as projections have them."""
-    found: dict[str, dict[int, list[Candidate]]] = {}
+    found: dict[str, dict[int, list[FoundEvent]]] = {}
     for one in candidates:
         found.setdefault(one.record.stream, {}).setdefault(one.record.n, []).append(one)
     signed = _known(ends)
     known = {stream: dict(at) for stream, at in _known(rows).items()}
-    whole, partial, lost = dict[str, list[Candidate]](), dict[str, list[Candidate]](), list[LostStream]()
+    whole, partial, lost = dict[str, list[FoundEvent]](), dict[str, list[FoundEvent]](), list[LostStream]()
     for stream in sorted({*found, *signed, *known}):
         chain = list(_chain(found.get(stream, {})))
         claimed = max([*found.get(stream, {}), *signed.get(stream, {}), *known.get(stream, {})])
@@ -77,7 +77,7 @@ def _known(heads: Iterable[Head]) -> dict[str, dict[int, bytes]]:
     return known
 
 
-def _chain(events: Mapping[int, Sequence[Candidate]]) -> Iterator[Candidate]:
+def _chain(events: Mapping[int, Sequence[FoundEvent]]) -> Iterator[FoundEvent]:
     """The events of a stream from its first, as far as each follows the one before."""
     prev, n = GENESIS, 1
     while True:
@@ -94,7 +94,7 @@ def _follows(prev: bytes, record: Record) -> bool:
     return chain_hash(prev, record) == record.hash
 
 
-def _flaw(chain: Sequence[Candidate], claimed: int, signed: Mapping[int, bytes], definitions: frozenset[str]) -> str:
+def _flaw(chain: Sequence[FoundEvent], claimed: int, signed: Mapping[int, bytes], definitions: frozenset[str]) -> str:
     """Why a stream is not whole; empty if it is."""
     if len(chain) < claimed:
         return f"event {len(chain) + 1} is damaged or gone"
@@ -111,5 +111,5 @@ def _flaw(chain: Sequence[Candidate], claimed: int, signed: Mapping[int, bytes],
     return WHOLE
 
 
-def _place(one: Candidate) -> tuple[int, str, int]:
+def _place(one: FoundEvent) -> tuple[int, str, int]:
     return one.seq, one.record.stream, one.record.n

@@ -30,9 +30,7 @@ from handrail.engine.reading.agenda_cache import AgendaCache
 from handrail.engine.reading.step_view import NOTHING, LiveState
 from handrail.engine.running.alarm import repeat
 from handrail.engine.running.calls.attempt import AttemptServices
-from handrail.engine.running.calls.breakers import Breakers
 from handrail.engine.running.calls.postponed_steps import limit_of
-from handrail.engine.running.calls.throttle import Throttle
 from handrail.engine.running.conductor import Conductor
 from handrail.engine.running.host import Host, Reason, Rest
 from handrail.engine.running.lease import Lease, LeaseHolder, Leases
@@ -41,7 +39,7 @@ from handrail.engine.running.owners import CHECK_S, OwnerPresence, Owners
 from handrail.engine.running.placing import SWEPT_MAX, Placing
 from handrail.engine.running.resting import Resting
 from handrail.engine.running.stretch import Stretches
-from handrail.engine.running.worker_settings import WorkerLoad, WorkerSettings
+from handrail.engine.running.worker_settings import WorkerLoad, WorkerSettings, services_of
 from handrail.engine.tool import Toolbox
 
 POLL_S: Final = 0.2
@@ -102,23 +100,7 @@ class Worker:
             stretches = Stretches(self, self.store, owner=settings.owner, project=self.dispatch.project)
             self._placing = Placing(self.host, self.dispatch, stretches.conduct, self.room)
         self.agenda_cache = AgendaCache(self.dispatch)
-        self._parts = AttemptServices(
-            dispatch=self.dispatch,
-            toolbox=self.toolbox,
-            throttle=Throttle(self._wake, calls_max=settings.calls_max, fleet=settings.limits),
-            breakers=Breakers(
-                self.dispatch.journal, self.dispatch.record_writer, settings.actor, self.dispatch.project
-            ),
-            clock=settings.clock,
-            entropy=self.dispatch.record_writer.entropy,
-            actor=settings.actor,
-            check=settings.check,
-            fits=settings.fits,
-            judge=settings.judge,
-            labels=settings.labels,
-            is_shared=settings.is_shared,
-            measures=settings.measures,
-        )
+        self._parts = services_of(settings, self.dispatch, self.toolbox, self._wake)
 
     # --- lifecycle -----------------------------------------------------------------------------------
 
@@ -315,27 +297,29 @@ class Worker:
         """React to a conductor that has nothing to do for now, or has lost its run."""
         run, rest = conductor.run, conductor.rest
         if rest is not None and self.conductors.get(run.id) is conductor:
-            del self.conductors[run.id]
-            conductor.put_down()
-            if conductor.calls:
-                self._leaving[run.id] = conductor
-            if run.project != self.dispatch.project:  # adopted by another project, whose workers can take it now
-                rest = Rest(run=run.id, why=Reason.HELD, n=run.n)
-                self.resting.put_down(conductor.lease, rest)
-            elif run.status in RUN_WORKING and not conductor.is_lost:
-                if not conductor.agenda.waits_for_time:
-                    self._parked[run.id] = run.n
-                self.resting.put_down(conductor.lease, rest)
-            elif run.status in RUN_UNENDED and not conductor.is_lost:
-                # It is paused, or its undo failed: whichever node goes on with it must not find it held here.
-                self.resting.put_down(conductor.lease, rest)
-            # While this node ends, that is said when the lease is released: the next node must be able to take it.
-            if not ((self.is_closing or self._is_draining) and conductor.is_lost):
-                self.resting.notify(rest)
+            self._put_down(conductor, rest)
         if conductor.needs or self._place.has_slots:
             self._poke.set()  # the run goes on elsewhere, or there is room for another one
         if conductor.is_lost or conductor.is_settled:
             self._notify_settled(run)
+
+    def _put_down(self, conductor: Conductor, rest: Rest) -> None:
+        """Give up a run that rests: whichever node goes on with it must not find it held here."""
+        run = conductor.run
+        del self.conductors[run.id]
+        conductor.put_down()
+        if conductor.calls:
+            self._leaving[run.id] = conductor
+        if run.project != self.dispatch.project:  # adopted by another project, whose workers can take it now
+            rest = Rest(run=run.id, why=Reason.HELD, n=run.n)
+            self.resting.put_down(conductor.lease, rest)
+        elif run.status in RUN_UNENDED and not conductor.is_lost:
+            if run.status in RUN_WORKING and not conductor.agenda.waits_for_time:
+                self._parked[run.id] = run.n
+            self.resting.put_down(conductor.lease, rest)
+        # While this node ends, that is said when the lease is released: the next node must be able to take it.
+        if not ((self.is_closing or self._is_draining) and conductor.is_lost):
+            self.resting.notify(rest)
 
     def _is_settled(self, run: Run) -> bool:
         if run.status not in RUN_WORKING:

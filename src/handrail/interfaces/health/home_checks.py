@@ -18,9 +18,10 @@ from handrail.assembly.backups.register import BackupProof
 from handrail.assembly.backups.schedule import state_of
 from handrail.assembly.checks import sandbox_of
 from handrail.assembly.hosts import host_state
-from handrail.assembly.opening import open_reader, open_store, witness_states
+from handrail.assembly.opening import open_reader, open_store
 from handrail.assembly.people import answer_rules, passphrase_of
 from handrail.assembly.tools import toolbox_of
+from handrail.assembly.witnesses import witness_states
 from handrail.domain.errors import HandrailError
 from handrail.domain.health.check import HealthCheck, fail, failed_with, ok, warn
 from handrail.domain.health.judgement import checkpoint_check, clock_check, disk_check, server_check

@@ -71,14 +71,14 @@ def _health(report: HealthReport) -> Values:
 
 
 def _load(programs: Sequence[Assembly]) -> Gauges:
-    loads = [one.worker.load() for one in programs]
+    runs, calls, calls_max, queued = map(sum, zip(*(one.worker.load() for one in programs), strict=True))
     node = programs[0].worker.settings.node
     card = node.present() if node is not None else None
     return {
-        catalog.CALLS_RUNNING: {(): sum(one.calls for one in loads)},
-        catalog.CALLS_MAX: {(): sum(one.calls_max for one in loads)},
-        catalog.CALLS_QUEUED: {(): sum(one.queued for one in loads)},
-        catalog.RUNS_EXECUTED: {(): sum(one.runs for one in loads)},
+        catalog.CALLS_RUNNING: {(): calls},
+        catalog.CALLS_MAX: {(): calls_max},
+        catalog.CALLS_QUEUED: {(): queued},
+        catalog.RUNS_EXECUTED: {(): runs},
         catalog.SLOTS: {("used",): card.used, ("total",): card.slots} if card is not None else {},
     }
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from handrail.domain.errors import NotFound, Unavailable
 from handrail.domain.journal.chain import Head, Record
 from handrail.domain.journal.event import RUN_PREFIX
-from handrail.domain.journal.salvage import Candidate
+from handrail.domain.journal.salvage import FoundEvent
 from handrail.storage.sqlite.pages import PageFile, PageRow
 
 EVENT_COLUMNS: Final = 13
@@ -28,7 +28,7 @@ _EventFields: TypeAlias = tuple[str, int, int, str, str, str | None, int | None,
 class DamagedJournal(Struct, frozen=True):
     """Everything in a file that may be part of a journal."""
 
-    events: list[Candidate]
+    events: list[FoundEvent]
     rows: list[Head]
     """The ends of runs, as their rows have them."""
     definitions: dict[str, bytes]
@@ -37,7 +37,7 @@ class DamagedJournal(Struct, frozen=True):
 
 def read_damaged(journal: Path) -> DamagedJournal:
     """What the pages of a file have."""
-    events, ends, definitions = list[Candidate](), list[Head](), dict[str, bytes]()
+    events, ends, definitions = list[FoundEvent](), list[Head](), dict[str, bytes]()
     try:
         with closing(PageFile(journal)) as pages:
             for row in pages.rows():
@@ -54,14 +54,14 @@ def read_damaged(journal: Path) -> DamagedJournal:
         raise Unavailable(f"{journal} can't be read: {error.strerror}", hint="copy what can be read of it") from error
 
 
-def _event(row: PageRow) -> Candidate | None:
+def _event(row: PageRow) -> FoundEvent | None:
     if len(row.values) != EVENT_COLUMNS or row.values[0] is not None:  # the position is stored as the row's id
         return None
     try:
         fields = msgspec.convert(row.values[1:], _EventFields)
     except msgspec.ValidationError:
         return None
-    return Candidate(row.rowid, Record(*fields))
+    return FoundEvent(row.rowid, Record(*fields))
 
 
 def _run_end(row: PageRow) -> Head | None:

@@ -47,10 +47,12 @@ class CallsInProgress:
         if run.status in RUN_OPEN:
             return
         for name, task in self.tasks.items():
-            if name.endswith(UNDO):
-                continue
-            state = run.step(name)
-            if state.status is StepStatus.COMPLETED and run.status is not RunStatus.COMPENSATING:
-                continue  # another worker has completed it meanwhile: the answer here is late, and is journaled as such
-            if run.status is not RunStatus.COMPENSATING or state.status not in STEP_UNENDED:
+            if not name.endswith(UNDO) and _is_stopped(run, run.step(name).status):
                 task.cancel()
+
+
+def _is_stopped(run: Run, status: StepStatus) -> bool:
+    if run.status is RunStatus.COMPENSATING:
+        return status not in STEP_UNENDED
+    # Another worker may have completed it meanwhile: then the answer here is late, and is journaled as such.
+    return status is not StepStatus.COMPLETED

@@ -115,13 +115,10 @@ async def verify(ctx: click.Context, /, backup: Path, as_json: bool, **typed: An
 def _print_verdict(verdict: BackupVerdict) -> None:
     for broken in verdict.breaks:
         say(f"{broken.stream} #{broken.n}: {broken.reason}", fg="red")
-    if verdict.proof is BackupProof.FAILED:
-        say(f"NOT VERIFIED: {verdict.reason}", fg="red", bold=True)
-        say(localized(f"  what to do: {verdict.hint}"))
-        return
-    if verdict.proof is BackupProof.BROKEN:
-        say(f"BACKUP BROKEN: {verdict.reason}", fg="red", bold=True)
-        say(f"  what to do: {verdict.hint or 'use another backup'}")
+    if verdict.proof is not BackupProof.VERIFIED:
+        result = "BACKUP BROKEN" if verdict.proof is BackupProof.BROKEN else "NOT VERIFIED"
+        say(f"{result}: {verdict.reason}", fg="red", bold=True)
+        say(localized(f"  what to do: {verdict.hint or 'use another backup'}"))
         return
     for note in verdict.notes:
         say(f"note: {note}")

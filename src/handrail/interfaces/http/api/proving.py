@@ -7,7 +7,8 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any, Final
 
-from handrail.assembly.opening import StoreReader, witness_states
+from handrail.assembly.opening import StoreReader
+from handrail.assembly.witnesses import witness_states
 from handrail.domain.errors import Invalid, NotFound
 from handrail.domain.history.subject import kinds_about
 from handrail.domain.journal.chain import Head
