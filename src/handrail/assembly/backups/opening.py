@@ -73,6 +73,7 @@ def unpack(backup: Path, signed: SignedManifest, access: Access, home: Path) -> 
     journal = manifest.part(PartContent.JOURNAL)
     assert journal is not None, "manifest_from() refuses one without a journal"  # noqa: S101
     make_private_folder(home)
+    # By the signed digest, before a byte is unpacked: what is unpacked comes from a disk that others may write to.
     require_unchanged(backup / journal.name, journal)
     file = os.open(home / JOURNAL, os.O_CREAT | os.O_EXCL | os.O_WRONLY | BINARY, 0o600)
     with os.fdopen(file, "wb") as opened:
@@ -97,6 +98,7 @@ async def prove(home: Path, signed: SignedManifest) -> AuditResult:
     key = PublicKey(bytes.fromhex(signed.key))
     log = CheckpointFile(home / home_files.CHECKPOINTS)
     async with await SqliteStore.open_migrated(journal) as store:
+        # With the key of the manifest, so that a backup can be verified where the home and its keys are lost.
         verdict = await verify(store, log, key, replay=True)
     reasons = differences(signed.manifest.journal, counts)
     if verdict.checkpoints != signed.manifest.checkpoints:

@@ -84,6 +84,7 @@ class BackupRegister:
     def _change(self, change: Callable[[list[KnownBackup]], list[KnownBackup]]) -> None:
         try:
             make_private_folder(self.home)
+            # Read and written under one lock: a schedule and a person may make backups at the same time.
             with locked(self.home / LOCK):
                 content = msgspec.json.encode(change(self.all())[:KNOWN_MAX])
                 write_whole(self.home / FILE, content + b"\n", takes_turns=True)

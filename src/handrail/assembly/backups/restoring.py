@@ -56,12 +56,15 @@ async def restore_backup(backup: Path, home: Path, access: Access, *, until: str
         work = await asyncio.to_thread(fresh_work, home)
         try:
             has_keys = await asyncio.to_thread(unpack, backup, signed, access, work)
+            # Before anything gets the name of a home: a broken backup must not become one that somebody starts to use.
             found = await prove(work, signed)
             if found.first_bad is not None:
                 raise IntegrityBroken(f"the backup is broken: {found.first_bad.reason}", hint="use another backup")
             events, notes = found.events, list[PayloadErased]()
             if moment is not None:
                 events = await asyncio.to_thread(_place, work / JOURNAL, moment)
+                # An erasure after that moment has erased content that is in the cut: its note goes with it, or `verify`
+                # would report the content as changed.
                 notes = await _cut(work, events)
             event = StoreRestored(backup=signed.manifest.id, made=signed.manifest.at, events=events, until=until)
             await _mark(work, event, notes, has_keys=has_keys, actor=actor, rebuilds=moment is not None)
@@ -132,6 +135,7 @@ async def _cut(home: Path, events: int) -> list[PayloadErased]:
 def _cut_log(log: Path, events: int) -> None:
     if log.exists():
         lines = log.read_bytes().splitlines(keepends=True)
+        # A checkpoint of later events would say that the restored journal was cut off, which it was, on purpose.
         kept = [line for line in lines if checkpoint_from(line).checkpoint.events <= events]
         write_whole(log, b"".join(kept), takes_turns=True)
 

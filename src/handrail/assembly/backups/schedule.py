@@ -124,6 +124,7 @@ async def back_up_if_due(settings: Settings) -> KnownBackup | None:
             held.enter_context(locked(settings.home / LOCK, wait_s=0))
         except Unavailable:
             return None  # another process is at it
+        # Asked again under the lock: another process may have made it while this one waited.
         return await _scheduled(settings, rules) if _is_due(settings, rules) else None
 
 
@@ -135,6 +136,7 @@ async def _scheduled(settings: Settings, rules: BackupRules) -> KnownBackup:
         recipients=rules.recipients,
     )
     made = await make_backup(settings, request)
+    # What is encrypted for a key that is kept elsewhere can't be opened here, and so not be verified either.
     can_open = file is not None or not rules.recipients
     if rules.verify and can_open:
         verdict = await verify_backup(settings, made.folder, Access(passphrase_file=file))

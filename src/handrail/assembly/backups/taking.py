@@ -92,6 +92,7 @@ def _made(settings: Settings, request: BackupRequest, signer: PrivateKey, at: in
                 manifest=manifest, key=signer.public, signature=signer.sign(manifest_bytes(manifest)).hex()
             )
             write_whole(work / MANIFEST, signed_bytes(signed), takes_turns=True)
+            # The name comes last: a folder with this name is a whole backup, whatever happens before.
             work.rename(folder)
         except BaseException:  # also when the process is asked to stop: half a backup must not stay
             shutil.rmtree(work, ignore_errors=True)
