@@ -14,9 +14,19 @@ from tidy.yardstick import ROOT
 
 LINE = re.compile(
     r"\[(approvals|checks|groups|http|policy|secrets|shell)\]|\ballow = |\bsandbox = |agents_may_approve in|"
-    r"allow it in .*config|set more in .*config|--keep |--for "
+    r"allow it in .*config|set more in .*config|--keep |--for |--allow-host|console-key"
 )
-ROOMS = ("assembly", "domain", "engine", "interfaces/mcp", "rules", "runs.py", "tools")
+ROOMS = (
+    "assembly",
+    "domain",
+    "engine",
+    "interfaces/http",
+    "interfaces/mcp",
+    "interfaces/web",
+    "rules",
+    "runs.py",
+    "tools",
+)
 READERS = {
     "assembly/secrets.py": {"allowed_env"},
     "assembly/people.py": {"_groups", "policy_of", "answer_rules"},
@@ -24,6 +34,9 @@ READERS = {
     "tools/configuration.py": {"tool_configuration", "_allowed_hosts"},
     "tools/shell.py": {"shell_configuration"},
     "domain/trust/reach.py": {"name"},
+    "interfaces/http/contract/openapi.py": {""},
+    "interfaces/web/http_server.py": {"_require_hosts", "_require_safe"},
+    "interfaces/web/token_file.py": {""},
 }
 """The functions that read config files, and report what is wrong in them."""
 

@@ -33,10 +33,10 @@ class Guard:
         """An error if the request is for another host, or from a web page that isn't allowed."""
         hosts = _values(headers, b"host")
         if len(hosts) != 1 or hosts[0].lower() not in self.hosts:
-            hint = "use an address that `handrail serve` printed, or start it with --allow-host NAME"
+            hint = "use an address that `handrail serve` printed; who runs it decides which others it has"
             return error_response(MISDIRECTED, Forbidden("this server doesn't have that host name", hint=hint))
         if not all(origin.lower() in self.origins for origin in _values(headers, b"origin")):
-            hint = "don't call from a web page, or start `handrail serve` with --allow-host NAME"
+            hint = "call it from a program, not from a web page of another site"
             return error_response(FORBIDDEN, Forbidden("web pages of that origin may not call this server", hint=hint))
         return None
 

@@ -80,7 +80,7 @@ class Callers:
         # compare_digest: the time it takes doesn't reveal how much of a guess is right.
         if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), self.key.encode()):
             raise NotSignedIn(
-                "the key is wrong", hint="send `Authorization: Bearer KEY` with HANDRAIL_HOME/console-key"
+                "the key is wrong", hint="agents use MCP at /mcp; people open the link that `handrail open` prints"
             )
         return ApiCaller(actor=self.person, channel=COMMAND)
 
