@@ -234,6 +234,7 @@ STARTING = [
     *("folder/.mcp.json", ".envrc", ".cursor/mcp.json", "folder/.vscode/mcp.json", ".codex/config.toml"),
     *(".gemini/settings.json", ".\uff47it/config", ".claude/settings.json", ".claude/settings.local.json"),
     *(".vscode/tasks.json", "folder/.vscode/settings.json", ".cursor/hooks.json", ".devcontainer/devcontainer.json"),
+    *(".kiro/settings/mcp.json", "folder/.zed/tasks.json", ".roo/mcp.json", ".codex/hooks.json", ".vs/mcp.json"),
     *(file for client in CLIENTS.values() for file in client.project),
 ]
 

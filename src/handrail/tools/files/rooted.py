@@ -37,11 +37,15 @@ STARTERS: Final = frozenset(
         *((".cursor", "mcp.json"), (".cursor", "hooks.json")),
         *((".vscode", "mcp.json"), (".vscode", "tasks.json"), (".vscode", "settings.json"), (".vscode", "launch.json")),
         *((".codex", "config.toml"), (".gemini", "settings.json"), (".devcontainer", "devcontainer.json")),
+        *((".codex", "hooks.json"), (".qwen", "settings.json"), (".zed", "settings.json"), (".zed", "tasks.json")),
+        *((".amazonq", "mcp.json"), (".roo", "mcp.json"), (".trae", "mcp.json"), (".vs", "mcp.json")),
+        *((".kiro", "settings", "mcp.json"), (".junie", "mcp", "mcp.json")),
     }
 )
 """The ends of paths of files that make a client, an editor or a shell start programs: a plan must not change them
 unseen."""
-STARTER_FOLDERS: Final = frozenset(ends[0] for ends in STARTERS if len(ends) > 1)
+STARTER_FOLDERS: Final = frozenset(name for ends in STARTERS for name in ends[:-1] if name.startswith("."))
+STARTER_LENGTHS: Final = frozenset(map(len, STARTERS))
 NAME_BYTES_MAX: Final = 255
 
 _drive = re.compile(r"^[A-Za-z]:")
@@ -122,7 +126,7 @@ def _require_harmless(path: str, parts: Sequence[str]) -> None:
     names = tuple(map(_folded, parts))
     if names[0] == OWN_FOLDER:
         raise own_folder(path)
-    if _is_in_repository(names) or names[-1:] in STARTERS or names[-2:] in STARTERS:
+    if _is_in_repository(names) or any(names[-length:] in STARTERS for length in STARTER_LENGTHS):
         raise starts_programs(path)
 
 
