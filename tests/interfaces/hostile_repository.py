@@ -103,10 +103,13 @@ class HostileRepository:
         servers = {name: self._marking(name) for name in ("evil", "own", "other")}
         (self.own / "tools.json").write_text(json.dumps({"mcpServers": servers}))
         # The user's own server of the same name: it, too, leaves a mark, under another name.
-        (self.home / "tools.json").write_text(json.dumps({"mcpServers": {"own": self._marking("of-the-user")}}))
+        # Another one is found by its name, which the repository has a module of.
+        named = {"command": sys.executable, "args": ["-m", "named"]}
+        users = {"own": self._marking("of-the-user"), "named": named}
+        (self.home / "tools.json").write_text(json.dumps({"mcpServers": users}))
         clients = {"mcpServers": {"handrail": self._marking("client")}}
         (self.project / ".mcp.json").write_text(json.dumps(clients))
-        for module in ("click", "msgspec", "sitecustomize", "yaml"):
+        for module in ("click", "msgspec", "named", "sitecustomize", "yaml"):
             (self.project / f"{module}.py").write_text(f"open({str(self.marks / module)!r}, 'w')\n")
 
     def _marking(self, name: str) -> dict[str, object]:

@@ -265,7 +265,7 @@ async def test_a_look_starts_no_server_even_of_a_trusted_project(hostile: Hostil
 
 def test_a_list_of_tools_starts_no_server_even_of_a_trusted_project(hostile: HostileRepository) -> None:
     hostile.shell.trust()
-    assert hostile.shell.json("tools", "list")["unasked"] == ["evil", "other", "own"]
+    assert hostile.shell.json("tools", "list")["unasked"] == ["evil", "named", "other", "own"]
     assert "ask with --connect" in hostile.shell.run("tools", "list").stderr
     assert hostile.started == []
 
