@@ -263,6 +263,12 @@ async def test_a_look_starts_no_server_even_of_a_trusted_project(hostile: Hostil
     assert hostile.started == []
 
 
+def test_the_users_servers_are_started_and_a_module_of_the_repository_is_not(hostile: HostileRepository) -> None:
+    for name in ("named", "own"):
+        assert hostile.shell.run("tools", "check", name).exit_code != 0, "neither is a server"
+    assert hostile.started == ["of-the-user"]
+
+
 def test_a_list_of_tools_starts_no_server_even_of_a_trusted_project(hostile: HostileRepository) -> None:
     hostile.shell.trust()
     assert hostile.shell.json("tools", "list")["unasked"] == ["evil", "named", "other", "own"]
