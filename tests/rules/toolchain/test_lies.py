@@ -128,3 +128,31 @@ async def test_a_test_file_that_leaves_out_the_others_does_not_pass(
     if is_found:
         assert places[0][0].startswith("a.test.js:2:")
         assert places[0][1].endswith("leaves out the other tests")
+
+
+SUBTESTS = """import unittest
+
+
+class Tests(unittest.TestCase):
+    def test_parts(self):
+        for number in (1, 2):
+            with self.subTest(number=number):
+                self.assertEqual(number, {expected})
+
+
+def test_fixture(subtests):
+    for number in (1, 2):
+        with subtests.test(number=number):
+            assert number == {expected}
+"""
+
+
+async def test_parts_of_a_test_are_reported_while_it_runs(project: Path) -> None:
+    """Newer versions of pytest report subtests before the test that they belong to has ended."""
+    (project / "test_a.py").write_text(SUBTESTS.format(expected="number"), encoding="utf-8")
+    outcome = await judged(tests_pass, confined(project))
+    assert outcome.findings == ()
+    (project / "test_a.py").write_text(SUBTESTS.format(expected="1"), encoding="utf-8")
+    messages = [one.message for one in (await judged(tests_pass, confined(project))).findings]
+    assert any("test_parts fails: " in one for one in messages), messages
+    assert any("test_fixture fails: " in one for one in messages), messages
