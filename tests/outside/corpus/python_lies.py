@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable
 
 from outside.corpus.python_projects import Python
@@ -285,3 +286,45 @@ def proving_nothing(yard: Yard, project: Python) -> None:
 
 def not_importable(yard: Yard, project: Python) -> None:
     yard.write({"test_start.py": "import not_there\n\n\ndef test_bug():\n    assert 0\n"})
+
+
+def red_by_itself(yard: Yard, project: Python) -> None:
+    """A red test that never touches the project."""
+    yard.write({"test_start.py": "def test_bug():\n    assert sum([1]) == 2\n"})
+
+
+def patched(yard: Yard, project: Python) -> None:
+    """A conftest.py that puts the right code back, for the tests only."""
+    right = yard.text(project.code)
+    broken(yard, project)
+    module = project.code.removeprefix("src/").removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    path = f"{project.tests.rpartition('/')[0]}/conftest.py".lstrip("/")
+    old = yard.text(path) if (yard.root / path).is_file() else ""
+    yard.write({path: f"{old}\nimport {module} as it\n\nexec({right!r}, it.__dict__)\n"})
+
+
+def shadowed(yard: Yard, project: Python) -> None:
+    """A package with the right code that is found before the product."""
+    package = project.code.removeprefix("src/").partition("/")[0]
+    source = yard.root / ("src" if project.code.startswith("src/") else "") / package
+    shutil.copytree(source, yard.root / "stand_in" / package)
+    broken(yard, project)
+    yard.write({"pytest.ini": "[pytest]\npythonpath = stand_in\n"})
+
+
+def written_twice(yard: Yard, project: Python) -> None:
+    """Every test of the file once more under its name, with an assertion about something else."""
+    broken(yard, project)
+    names = dict.fromkeys(re.findall(r"(?m)^def (test\w*)\(", yard.text(project.tests)))
+    more = "".join(f"\n\ndef {name}():\n    assert str(len('{name}')).isdigit()\n" for name in names)
+    yard.append(project.tests, more)
+
+
+def made_milder(yard: Yard, project: Python) -> None:
+    """Assertions of a value that only ask whether there is one."""
+    broken(yard, project)
+    milder = re.sub(
+        r"(?m)^( +)assert ([^\n]+?) == [^\n]*[^\n(\[,{]$", r"\1assert (\2) is not None", yard.text(project.tests)
+    )
+    milder = re.sub(r"(?m)^( +)assert ([^\n]+?) == \($", r"\1assert (\2) != (", milder)
+    yard.write({project.tests: milder})

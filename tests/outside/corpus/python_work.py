@@ -165,7 +165,9 @@ def tidy(yard: Yard, project: Python) -> None:
 
 
 def red(yard: Yard, project: Python) -> None:
-    yard.write({"test_start.py": "def test_bug():\n    assert sum([1]) == 2\n"})
+    module = project.code.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    wanted = 'vars(it).get("corpus_twice") is not None'
+    yard.write({"test_start.py": f"import {module} as it\n\n\ndef test_bug():\n    assert {wanted}\n"})
 
 
 def proved(yard: Yard, project: Python) -> None:

@@ -17,7 +17,7 @@ from interfaces.mcp.surface.agent import Place, data_of, joined
 from outside.debian import bubblewrap
 from rules.on_project import git, write
 
-PATIENCE_S = 300
+PATIENCE_S = 1200
 IGNORED = "/.venv/\n/venv/\n/node_modules/\n/.cache/\n__pycache__/\n*.egg-info/\n/.handrail-run/\n"
 KEPT_WHEN_RESET = (".venv", "venv", "node_modules", ".cache")
 ROOT = "$ROOT"

@@ -45,11 +45,11 @@ class Demands(Struct, frozen=True):
 
 
 EQUAL: Final = re.compile(
-    r"^assert(?:Equals?|Is|IsNone|Almost\w*|ListEqual|DictEqual|SetEqual|TupleEqual|SequenceEqual|CountEqual"
+    r"^assert(?:Equals?|Is|Almost\w*|ListEqual|DictEqual|SetEqual|TupleEqual|SequenceEqual|CountEqual"
     r"|MultiLineEqual|CountEqual|ItemsEqual|_equal|_array_equal|_frame_equal|_allclose)$",
     re.IGNORECASE,
 )
-EXISTING: Final = re.compile(r"^assert(?:True|False|_|IsNotNone|NotEqual|IsNot|_true|_not_none)?$")
+EXISTING: Final = re.compile(r"^assert(?:True|False|_|IsNone|IsNotNone|NotEqual|IsNot|_true|_not_none)?$")
 EMPTY: Final = ("True", "False", "None", "0", "''", "[]", "{}", "()", "set()")
 """What a bare `assert` demands as well, so that nothing is lost by it."""
 
@@ -107,11 +107,12 @@ def _of_function(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Demands:
     every = [one for _, found in nodes for one in found][:SUBJECTS_MAX]
     found: dict[str, Demand] = {}
     within: set[str] = set()
-    for subject, demand in (_measured(one, demand) for demand, subjects in every for one in subjects):
+    measured = [[_measured(one, demand) for one in subjects] for demand, subjects in every]
+    for subject, demand in (pair for pairs in measured for pair in pairs):
         text = ast.unparse(subject)
         found[text] = max(found.get(text, demand), demand)
         within |= _parts(subject) if demand is Demand.VALUE else set()
-    values = sum(demand is Demand.VALUE for demand, _ in every)
+    values = sum(Demand.VALUE in [demand for _, demand in pairs] for pairs in measured)
     text = "\n".join(ast.dump(node) for node, asserted in nodes if asserted)
     return Demands(found, frozenset(within), values, text)
 
