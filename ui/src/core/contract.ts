@@ -276,6 +276,7 @@ export interface DefinitionView {
 }
 
 export interface DoctorFinding {
+  age_ms?: number | null;
   fix?: string;
   level: string;
   message: string;

@@ -167,8 +167,14 @@ def _is_lasting(run: Run, definition: Definition, path: str) -> bool:
 
 
 def _newest_first(run: Run) -> list[str]:
-    steps = run.steps.items()
-    touched = [(path, state) for path, state in steps if state.status in STEP_UNDOABLE or is_refused(state)]
+    """The steps that were done and may have changed something, newest first."""
+    # What its tool declared to change nothing is left out before anything is looked up: of a run that reads thousands
+    # of files nothing is left.
+    touched = [
+        (path, state)
+        for path, state in run.steps.items()
+        if state.effect is not Effect.NONE and (state.status in STEP_UNDOABLE or is_refused(state))
+    ]
     # Steps that ended in the same millisecond keep the journal's order, which is the order of the table.
     ordered = sorted(enumerate(touched), key=lambda item: (item[1][1].ended or item[1][1].started or 0, item[0]))
     return [path for _, (path, _) in reversed(ordered)]

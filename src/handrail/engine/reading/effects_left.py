@@ -17,11 +17,11 @@ NAMED_MAX: Final = 10
 
 def with_effects(means: str, run: Run, definition: Definition, *, is_undone: bool) -> str:
     """What stays behind, added to what an action does; of some it is not known whether they had an effect."""
-    undone = undo_order(run, definition) if is_undone else ()
+    undone = frozenset(undo_order(run, definition) if is_undone else ())
     left = [path for path in not_undone(run, definition) if path not in undone]
-    unknown = [path for path in left if run.step(path).status in STEP_HALF_DONE]
+    unknown = dict.fromkeys(path for path in left if run.step(path).status in STEP_HALF_DONE)
     word = "can't be undone, stays" if is_undone else "what was done stays"
-    parts = {word: [path for path in left if path not in unknown], "unknown whether it had an effect": unknown}
+    parts = {word: [path for path in left if path not in unknown], "unknown whether it had an effect": [*unknown]}
     return (means + "; ".join(f"{lead}: {named(paths)}" for lead, paths in parts.items() if paths)).removesuffix("; ")
 
 
