@@ -62,7 +62,7 @@ export function useSteps(run: string, at: string): { steps: readonly Step[] | un
       busy = true;
       try {
         // Of a long run the first page is shown while the others come.
-        const pages = await readPages(first, (page) => !gone && !seen.current.length && setSteps(page.steps ?? []));
+        const pages = await readPages(first, seen.current, (page) => !gone && !seen.current.length && setSteps(page.steps ?? []));
         if (gone) return;
         many = pages.length > 1;
         if (pages.some((page, index) => page !== seen.current[index]) || pages.length !== seen.current.length) {
@@ -97,15 +97,13 @@ const known = (path: string): readonly Step[] | undefined => {
   return page && !page.cursor ? page.steps ?? [] : undefined;
 };
 
-async function readPages(first: string, early: (page: StepPage) => void): Promise<readonly StepPage[]> {
-  const pages: StepPage[] = [];
-  let next = first;
-  while (next) {
-    const page: StepPage = await read<StepPage>(next);
-    pages.push(page);
-    if (pages.length === 1 && page.cursor) early(page);
-    next = page.cursor ? `${first}${first.includes('?') ? '&' : '?'}cursor=${encodeURIComponent(page.cursor)}` : '';
-  }
+async function readPages(first: string, seen: readonly StepPage[], early: (page: StepPage) => void): Promise<readonly StepPage[]> {
+  const after = (page: StepPage | undefined): string => (page?.cursor ? `${first}${first.includes('?') ? '&' : '?'}cursor=${encodeURIComponent(page.cursor)}` : '');
+  const pages: StepPage[] = [await read<StepPage>(first)];
+  if (pages[0]!.cursor) early(pages[0]!);
+  // A page starts where the one before it ended, last time as well: what is known to follow is asked for at once.
+  if (after(pages[0]) === after(seen[0])) pages.push(...(await Promise.all(seen.slice(0, -1).map((page) => read<StepPage>(after(page))))));
+  for (let next = after(pages.at(-1)); next; next = after(pages.at(-1))) pages.push(await read<StepPage>(next));
   return pages;
 }
 
