@@ -20,6 +20,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from bench.bars import exit_code, miss
+
 HERE: Final = Path(__file__).parent
 HANDRAIL: Final = [sys.executable, "-m", "handrail", "mcp"]
 LEAST: Final = [sys.executable, str(HERE / "peers" / "sdk_server.py")]
@@ -115,6 +119,8 @@ def project(folder: Path, steps: int) -> Path:
 def show(title: str, figure: float, target: float | None, unit: str = "", *, least: bool = False) -> None:
     missed = target is not None and (figure < target if least else figure > target)
     goal = f"{target:9.4g} {unit:2}" if target is not None else ""
+    if missed:
+        miss(title)
     print(f"{title:58}{figure:9.4g} {unit:2}{goal:>12}{'   MISSED' if missed else ''}", flush=True)
 
 
@@ -238,3 +244,4 @@ def memory(home: Path, calls: int) -> None:
 
 if __name__ == "__main__":
     main()
+    raise SystemExit(exit_code())

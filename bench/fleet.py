@@ -1,11 +1,12 @@
 """How fast is the store in PostgreSQL, beside raw asyncpg and beside one counter for all, in the same run?
 
-    python bench/fleet.py [seconds] [open runs]
+    python bench/fleet.py [seconds] [open runs]        and `bench/placing.py` for hosts, `bench/before.py` for SQLite
 
 A real server out of a wheel, synced as it should be. `raw` writes one row an append and checks nothing. The others are
 the whole store: an append is checked, chained, and writes its event, the end of its stream, the rows of run and step.
-`counter` is the same store with a single lane; `silent` is the store without NOTIFY. Each process has 64 appends under
-way. Compare ratios: with fewer cores than processes, the clients' own work is what is measured."""
+`counter` is the same store with a single lane; `silent` is the store without NOTIFY; `pooled` goes through pgbouncer in
+transaction mode; `steps` appends both events of a step at once, beside steps of DBOS on the same server. Each process
+has 64 appends under way. Compare ratios: with fewer cores than processes, the clients' own work is what is measured."""
 
 from __future__ import annotations
 
@@ -17,18 +18,25 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import asyncpg
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from bench.bars import at_least, at_most, exit_code, left_out
+from bench.engines import CACHE, MEASURE_S_MAX, PEERS, LeftOut, called, environment
 from handrail.domain.journal.chain import GENESIS, SALT_BYTES, Head, Record, chained
 from handrail.domain.journal.projection import Change, RunRow, StepRow
 from handrail.storage.postgres.news import News
 from handrail.storage.postgres.store import PostgresStore
+from outside.debian import NotFetched
 from storage.postgres import server
+from storage.postgres.pooler import Pooler, pooling
+from storage.postgres.pooler import found as found_pooler
 
 TASKS, EVENTS_A_RUN, ROUNDS = 64, 20, 3
 BODY = b'{"output":"' + b"x" * 235 + b'"}'
@@ -67,12 +75,16 @@ class Raw:
                 future.set_result(None)
 
 
-def next_event(run: str, head: Head) -> tuple[list[Record], Change]:
-    """The next event of a run, with its rows."""
-    n, now = head.n + 1, int(time.time() * 1_000)
-    step = f"step/{n % 10}"
-    record = Record(run, n, now, "step_completed", "engine", step, 1, 1, os.urandom(SALT_BYTES), BODY, b"")
-    record = chained(head.hash, record)
+def next_event(run: str, head: Head, *, started: bool = False) -> tuple[list[Record], Change]:
+    """The next event of a run, with its rows; `started`: after the one that its step has started."""
+    now, records, last = int(time.time() * 1_000), list[Record](), head.hash
+    step = f"step/{head.n % 10}"
+    for kind in ("attempt_started", "step_completed") if started else ("step_completed",):
+        n = head.n + 1 + len(records)
+        record = Record(run, n, now, kind, "engine", step, 1, 1, os.urandom(SALT_BYTES), BODY, b"")
+        records.append(chained(last, record))
+        last = records[-1].hash
+    n, record = records[-1].n, records[-1]
     row = RunRow(
         id=run,
         workflow="w@1",
@@ -101,7 +113,7 @@ def next_event(run: str, head: Head) -> tuple[list[Record], Change]:
         category="",
         message="",
     )
-    return [record], Change(run=row, steps=(done,))
+    return records, Change(run=row, steps=(done,))
 
 
 async def work(mode: str, url: str, name: str, seconds: float, start: float) -> None:
@@ -120,11 +132,11 @@ async def work(mode: str, url: str, name: str, seconds: float, start: float) -> 
             stream = f"run_{name}_{number}_{run}"
             head = Head(stream, 0, GENESIS)
             for _ in range(EVENTS_A_RUN):
-                records, change = next_event(stream, head)
+                records, change = next_event(stream, head, started=mode == "steps")
                 before = time.monotonic()
                 await store.append(records, change)
                 waits.append(time.monotonic() - before)
-                head = Head(stream, records[0].n, records[0].hash)
+                head = Head(stream, records[-1].n, records[-1].hash)
                 if time.monotonic() >= end:
                     return
 
@@ -134,7 +146,9 @@ async def work(mode: str, url: str, name: str, seconds: float, start: float) -> 
     os._exit(0)
 
 
-async def measured(server_: str, mode: str, processes: int, seconds: float, label: str) -> tuple[float, float]:
+async def measured(
+    server_: str, mode: str, processes: int, seconds: float, label: str, pooler: Pooler | None = None
+) -> tuple[float, float]:
     """Appends a second and the 99th percentile of their waits, of so many processes at once."""
     url = await database(server_, f"b_{label}")
     if mode == "raw":
@@ -144,6 +158,13 @@ async def measured(server_: str, mode: str, processes: int, seconds: float, labe
             pass
         if mode == "counter":
             await executed(url, "delete from handrail.lane where id > 128")
+    with pooling(pooler, url, connections=4) if pooler is not None else nullcontext(url) as address:
+        rate = await raced(address, mode, processes, seconds)
+    await executed(server_ % "postgres", f"drop database b_{label} with (force)")
+    return rate
+
+
+async def raced(url: str, mode: str, processes: int, seconds: float) -> tuple[float, float]:
     start = time.time() + 1.5 + 0.4 * processes
     command = [sys.executable, __file__, "worker", mode, url]
     started = [
@@ -151,7 +172,6 @@ async def measured(server_: str, mode: str, processes: int, seconds: float, labe
         for one in range(processes)
     ]
     said = [json.loads((await one.communicate())[0]) for one in started]
-    await executed(server_ % "postgres", f"drop database b_{label} with (force)")
     waits = sorted(wait for one in said for wait in one["waits"])
     return sum(one["appends"] for one in said) / seconds, waits[int(len(waits) * 0.99)] * 1_000
 
@@ -180,15 +200,42 @@ async def appends(server_: str, seconds: float) -> None:
         fast, wait = rate[mode, processes], slow[mode, processes]
         of_raw = fast / rate["raw", processes]
         print(f"{mode:8} {processes} processes {fast:8.0f} appends/s  p99 {wait:6.1f} ms  {of_raw:.2f} of raw")
-    ratio("8 processes, of raw asyncpg", rate["lanes", 8] / rate["raw", 8], 0.35)
-    ratio("8 processes, of a single counter", rate["lanes", 8] / rate["counter", 8], 1.5)
-    ratio("8 processes, of one", rate["lanes", 8] / rate["lanes", 1], 1.4)
-    ratio("p99 of raw's over the store's at 8 processes", slow["raw", 8] / slow["lanes", 8], 1 / 3)
-    ratio("with NOTIFY beside, of without", rate["lanes", 8] / rate["silent", 8], 0.95)
+    at_least("8 processes, of raw asyncpg", rate["lanes", 8] / rate["raw", 8], 0.35)
+    at_least("8 processes, of a single counter", rate["lanes", 8] / rate["counter", 8], 1.5)
+    at_least("8 processes, of one", rate["lanes", 8] / rate["lanes", 1], 1.4)
+    at_most("p99 at 8 processes, of raw's", slow["lanes", 8] / slow["raw", 8], 3.0)
+    at_least("with NOTIFY beside, of without", rate["lanes", 8] / rate["silent", 8], 0.95)
 
 
-def ratio(what: str, value: float, wanted: float) -> None:
-    print(f"  {what}: {value:.2f} (at least {wanted:.2f}){'' if value >= wanted else '  <- missed'}", flush=True)
+async def pooled(server_: str, seconds: float) -> None:
+    """The store through pgbouncer, beside the same store without it, in turns."""
+    pooler = found_pooler()
+    if isinstance(pooler, NotFetched):
+        return left_out("through pgbouncer, of direct", pooler)
+    ratios = []
+    for number in range(ROUNDS):
+        direct, _ = await measured(server_, "lanes", 4, seconds, f"direct_{number}")
+        through, _ = await measured(server_, "lanes", 4, seconds, f"pooled_{number}", pooler)
+        ratios.append(through / direct)
+    return at_least("through pgbouncer, of direct", statistics.median(ratios), 0.6)
+
+
+async def beside_dbos(server_: str, seconds: float) -> None:
+    """Steps of one process: the whole store, and DBOS on the same server, in turns."""
+    try:
+        python = environment(CACHE / "dbos", PEERS["dbos"])
+    except LeftOut as reason:
+        return left_out("steps of the whole store, of DBOS on PostgreSQL", reason)
+    ratios = []
+    for number in range(ROUNDS):
+        own, _ = await measured(server_, "steps", 1, seconds, f"steps_{number}")
+        url = await database(server_, f"b_dbos_{number}")
+        work = ("--shape", "pure", "--runs", "64", "--steps", "20", "--db", "-", "--url", url)
+        said = called([python, "-m", "bench.peers.dbos_steps", *work], seconds_max=MEASURE_S_MAX)
+        dbos = json.loads(said.splitlines()[-1])
+        ratios.append(own / (dbos["steps"] / dbos["seconds"]))
+        print(f"steps/s of one process: {own:.0f}, DBOS {dbos['steps'] / dbos['seconds']:.0f}", flush=True)
+    return at_least("steps of the whole store, of DBOS on PostgreSQL", statistics.median(ratios), 8.0)
 
 
 FILL = """
@@ -214,18 +261,19 @@ async def pick_up(server_: str, runs: int) -> None:
             leases = await store.claim("w", holders)
             claimed.append((time.perf_counter() - before) * 1_000)
             await store.release(leases)
-    figures = (
-        f"{len(holders)} found in {statistics.median(found):.1f} ms, claimed in {statistics.median(claimed):.1f} ms"
-    )
-    print(f"pick-up with {runs} open runs: {figures} (at most 10 ms)")
+    print(f"with {runs} open runs, {len(holders)} are claimed in {statistics.median(claimed):.1f} ms")
+    at_most(f"pick-up of {len(holders)} with {runs} open runs (ms)", statistics.median(found), 10.0)
 
 
-async def main(seconds: float, runs: int) -> None:
+async def main(seconds: float, runs: int) -> int:
     os.environ[server.DURABLE] = "1"
     with tempfile.TemporaryDirectory() as folder:
         address = server.server_url(Path(folder))
         await pick_up(address, runs)
         await appends(address, seconds)
+        await pooled(address, seconds)
+        await beside_dbos(address, seconds)
+    return exit_code()
 
 
 if __name__ == "__main__":
@@ -233,7 +281,8 @@ if __name__ == "__main__":
         _, _, mode_, url_, name_, seconds_, start_ = sys.argv
         asyncio.run(work(mode_, url_, name_, float(seconds_), float(start_)))
     elif server.MISSING:
-        print(f"left out: {server.MISSING}")
+        left_out("the store in PostgreSQL", server.MISSING)
+        raise SystemExit(exit_code())
     else:
-        given = [*sys.argv[1:], "3", "100000"][:2] if len(sys.argv) < 3 else sys.argv[1:3]
-        asyncio.run(main(float(given[0]), int(given[1])))
+        given = [*sys.argv[1:], *("3", "1000000")[len(sys.argv) - 1 :]]
+        raise SystemExit(asyncio.run(main(float(given[0]), int(given[1]))))

@@ -13,12 +13,17 @@ import sys
 import time
 from collections.abc import Callable, Collection, Mapping
 from itertools import count
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
 from handrail.domain.analysis.local import KnownTool, Local, LocalTools
 from handrail.domain.definition.model import Effect
 from handrail.library.loading import Loaded, load_definition
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from bench.bars import exit_code, miss
 
 CORE: Final = "handrail.assembly"
 LOADER: Final = "handrail.library.loading"
@@ -103,6 +108,8 @@ def main() -> None:
         ("import of the core and the loader", import_ms(CORE, LOADER), IMPORT_MS_MAX),
     ):
         print(f"{title:44}{figure:9.2f} ms{target:9.0f} ms{'' if figure <= target else '   MISSED'}")
+        if figure > target:
+            miss(title)
 
 
 def check(loaded: Loaded) -> None:
@@ -157,3 +164,4 @@ def children_s() -> float:
 
 if __name__ == "__main__":
     main()
+    raise SystemExit(exit_code())

@@ -18,10 +18,13 @@ from datetime import timedelta
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from bench.bars import at_least, at_most, exit_code, left_out
 from hosts.fleet import HOSTS, Fleet, fleet, plan
 from hosts.servers import missing
 
+LOST = ("attempt_lost", "step_became_uncertain")
 AT_ONCE, WARM, LEASE_S, DOWN_S, WAIT_S = 32, 10, 3.0, 10.0, 120.0
 FIVE = plan([{"id": f"s{number}", "tool": "value.set", "args": {"value": number}} for number in range(5)])
 LONG = plan([{"id": "a", "tool": "fleet.slow", "args": {"ms": 60_000}, "timeout": "5m"}])
@@ -101,11 +104,11 @@ async def takeover(world: Fleet, how: int) -> float:
     return took
 
 
-async def without_postgres(world: Fleet) -> float:
-    """Seconds from the return of PostgreSQL until all runs that were under way have ended; they had 2 s left."""
+async def without_postgres(world: Fleet) -> tuple[float, int]:
+    """Seconds from the return of PostgreSQL until all runs that were under way have ended, which had 2 s left; and how
+    many of their attempts were lost."""
     (counted,) = [one.runs for one in await world.writer.reader.store.run_counts() if one.status == "completed"] or [0]
-    for _ in range(6):
-        await world.start(MANY)
+    runs = [await world.start(MANY) for _ in range(6)]
     await asyncio.sleep(4)
     assert world.postgres is not None
     world.postgres.stop()
@@ -113,13 +116,9 @@ async def without_postgres(world: Fleet) -> float:
     world.postgres.start()
     before = time.monotonic()
     await ended(world, counted + 6)
-    return time.monotonic() - before
-
-
-def say(what: str, value: float, limit: float, *, at_least: bool = False) -> None:
-    holds = value >= limit if at_least else value <= limit
-    words = "at least" if at_least else "at most"
-    print(f"  {what}: {value:.2f} ({words} {limit:.2f}){'' if holds else '  <- missed'}", flush=True)
+    took = time.monotonic() - before
+    records = [record for run in runs for record in await world.writer.reader.store.read(run)]
+    return took, sum(record.kind in LOST for record in records)
 
 
 async def measured(host: str, runs: int) -> dict[str, float]:
@@ -129,29 +128,27 @@ async def measured(host: str, runs: int) -> dict[str, float]:
             found["bare"] = await bare_rate(world.temporal.address, runs)
         found["rate"] = await rate(world, runs)
         print(f"{host:9} {found['rate']:7.1f} runs/s" + (f", bare {found['bare']:.1f}" if "bare" in found else ""))
-        say(f"{host}, PostgreSQL away for {DOWN_S:.0f} s, then all ended after", await without_postgres(world), 10.0)
-        say(f"{host}, killed, taken over after", await takeover(world, signal.SIGKILL), LEASE_S + 1)
-        say(f"{host}, hung, taken over after", await takeover(world, signal.SIGSTOP), LEASE_S + 5)
+        after_s, lost = await without_postgres(world)
+        at_most(f"{host}, PostgreSQL away for {DOWN_S:.0f} s, then all ended after (s)", after_s, 10.0)
+        at_most(f"{host}, attempts lost by that", lost, 0)
+        at_most(f"{host}, killed, taken over after (s)", await takeover(world, signal.SIGKILL), LEASE_S + 1)
+        at_most(f"{host}, hung, taken over after (s)", await takeover(world, signal.SIGSTOP), LEASE_S + 5)
     return found
 
 
-async def main(runs: int, hosts: list[str]) -> None:
+async def main(runs: int, hosts: list[str]) -> int:
     found = {}
     for host in hosts:
         if reason := missing(host):
-            print(f"left out: {host}: {reason}")
+            left_out(host, reason)
         else:
             found[host] = await measured(host, runs)
     if "temporal" in found:
-        say(
-            "Temporal host, of a bare workflow",
-            found["temporal"]["rate"] / found["temporal"]["bare"],
-            0.8,
-            at_least=True,
-        )
+        at_least("Temporal host, of a bare workflow", found["temporal"]["rate"] / found["temporal"]["bare"], 0.8)
     if {"absurd", "local"} <= found.keys():
-        say("Absurd host, of local", found["absurd"]["rate"] / found["local"]["rate"], 0.45, at_least=True)
+        at_least("Absurd host, of local", found["absurd"]["rate"] / found["local"]["rate"], 0.45)
+    return exit_code()
 
 
 if __name__ == "__main__":
-    asyncio.run(main(int((sys.argv[1:] or ["300"])[0]), sys.argv[2:] or list(HOSTS)))
+    raise SystemExit(asyncio.run(main(int((sys.argv[1:] or ["300"])[0]), sys.argv[2:] or list(HOSTS))))

@@ -17,6 +17,7 @@ BENCHES = (
     "engines.py",
     "fleet.py",
     "placing.py",
+    "before.py",
     "agents.py",
     "guidance.py",
     "tools.py",

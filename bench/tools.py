@@ -36,6 +36,10 @@ from handrail.engine.reading.run_view import Detail
 from handrail.engine.stream_pages import entries_of
 from handrail.settings import read_settings
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from bench.bars import exit_code, miss
+
 SERVER: Final = Path(__file__).parent / "peers" / "tool_server.py"
 LOCAL, FLAKY = "local", "flaky"
 LANES: Final = 8
@@ -62,6 +66,8 @@ def main() -> None:
 def show(title: str, figure: float, target: float | None, unit: str = "", *, least: bool = False) -> None:
     missed = target is not None and (figure < target if least else figure > target)
     goal = f"{target:9.4g} {unit:2}" if target is not None else ""
+    if missed:
+        miss(title)
     print(f"{title:58}{figure:9.4g} {unit:2}{goal:>12}{'   MISSED' if missed else ''}", flush=True)
 
 
@@ -234,3 +240,4 @@ def served() -> Iterator[str]:
 
 if __name__ == "__main__":
     main()
+    raise SystemExit(exit_code())

@@ -1,4 +1,4 @@
-"""The same steps on DBOS over SQLite, run by an interpreter that has DBOS installed (see bench/engines.py).
+"""The same steps on DBOS over SQLite or PostgreSQL, by an interpreter that has DBOS (see bench/engines.py).
 
     python -m bench.peers.dbos_steps --shape pure --runs 200 --steps 10 --db FILE [--wal]
 
@@ -55,7 +55,7 @@ async def engine(options: Namespace) -> Spent:
     DBOS(
         config={
             "name": "bench",
-            "system_database_url": f"sqlite:///{options.db}",
+            "system_database_url": options.url or f"sqlite:///{options.db}",
             "application_version": "1",
             "log_level": "ERROR",
         }
@@ -72,5 +72,6 @@ async def engine(options: Namespace) -> Spent:
 if __name__ == "__main__":
     parser = command_line(__doc__)
     parser.add_argument("--wal", action="store_true", help="set the file to WAL by hand")
+    parser.add_argument("--url", default="", help="a database in PostgreSQL instead of a file")
     chosen = parser.parse_args()
     report(chosen, asyncio.run(engine(chosen)))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,6 +35,18 @@ def pooled(tmp_path: Path) -> Iterator[str]:
         pytest.skip(reason)
     with pooling(pooler, asyncio.run(new_database(tmp_path, "pooled")), connections=CONNECTIONS) as url:
         yield url
+
+
+def test_one_process_after_the_other_opens_a_store_through_it(pooled: str) -> None:
+    code = (
+        "import asyncio, sys; from handrail.storage.postgres.store import PostgresStore\n"
+        "async def main():\n"
+        "    async with await PostgresStore.open(sys.argv[1]) as store: print((await store.end()).events)\n"
+        "asyncio.run(main())"
+    )
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", code, pooled], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout.strip()) == (0, "0"), done.stderr[-2_000:]
 
 
 async def test_many_stores_share_few_connections(pooled: str) -> None:

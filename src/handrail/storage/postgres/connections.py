@@ -81,6 +81,7 @@ class Connections:
     def __init__(self, address: Address, *, wait_s: float) -> None:
         self.name = address.name
         self.is_pooled = False
+        self._is_checked = False
         self._address = address
         self._wait_s = wait_s
         self._idle: list[Connection] = []
@@ -96,8 +97,8 @@ class Connections:
                 # A pooler greets in the name of a server process that does not answer the query: that is how it is
                 # recognised.
                 self.is_pooled = process != connection.get_server_pid()
-                if self.is_pooled:
-                    connection.terminate()  # it would prepare statements
+                await connection.close()  # it prepares nothing, which only a pooler asks for
+            self._is_checked = True
         except BELOW as error:
             raise store_error(error, self.name) from error
         _require(self.name, version=int(version), commit=commit, encoding=encoding)
@@ -126,7 +127,8 @@ class Connections:
             self._address.url,
             timeout=max(1.0, self._wait_s),
             command_timeout=COMMAND_S,
-            statement_cache_size=0 if self.is_pooled else STATEMENTS_KEPT,
+            # A pooler lends sessions of other processes, with what they prepared there under the same names.
+            statement_cache_size=STATEMENTS_KEPT if self._is_checked and not self.is_pooled else 0,
             server_settings={"application_name": "handrail"},
         )
         return connection
