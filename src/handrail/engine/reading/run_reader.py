@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from handrail.domain.definition.model import Definition, Tool
 from handrail.domain.errors import HandrailError, NotFound
-from handrail.domain.fleet.node import able_nodes, wait_for
+from handrail.domain.fleet.node import NodeState, able_nodes, wait_for
 from handrail.domain.fleet.placing import asks_for_labels
 from handrail.domain.history.spans import SpanFold
 from handrail.domain.history.story import StoryFold
@@ -395,12 +395,15 @@ class RunReader:
         return wait_for(await self.fleet.nodes().all(), run.project, held.needs)
 
     async def is_stranded(self, run_id: str) -> bool:
-        """Whether only a node can go on with a run that is not up."""
+        """Whether only a node can go on with a run that is not up, or that a person has paused."""
         run = await self.run(run_id)
         if self.fleet is None or not await self._node_wait(run, await self.definition(run)):
             return False
         held = await self.fleet.lease_holder(run_id)
-        return held is not None and not able_nodes(await self.fleet.nodes().all(), run.project, held.needs)
+        if held is None:
+            return False
+        able = able_nodes(await self.fleet.nodes().all(), run.project, held.needs)
+        return not any(one.state is NodeState.UP for one in able)
 
     def _server(self, run: Run, definition: Definition, path: str) -> str:
         if self.toolbox is None or not isinstance(locate(definition, path).step.work, Tool):

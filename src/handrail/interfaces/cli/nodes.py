@@ -72,7 +72,8 @@ def _print(found: NodesView) -> None:
         advise("no nodes: nothing executes runs here; `handrail worker` does")
     for one in found.by_label:
         what = f"a node with {in_words(one.needs)}" if one.needs else "a node"
-        say(f"{plural(one.runs, 'run')} wait for {what}; {one.nodes or 'none'} up", err=True)
+        waits = "waits" if one.runs == 1 else "wait"
+        say(f"{plural(one.runs, 'run')} {waits} for {what}; {one.nodes or 'none'} up", err=True)
 
 
 def _cells(one: NodeView) -> tuple[object, ...]:

@@ -13,6 +13,7 @@ import msgspec
 
 from handrail.assembly.joining import join_project, served_projects
 from handrail.assembly.opening import StoreReader, StoreWriter, open_reader, open_writer, projects_of
+from handrail.assembly.stores import is_shared
 from handrail.domain.errors import Conflict, HandrailError, Invalid
 from handrail.domain.journal.projection import RunRow
 from handrail.domain.plural import plural
@@ -61,7 +62,11 @@ async def list_(ctx: click.Context, as_json: bool) -> None:
         ]
         head = (Column("", 3), "project", "name", "open", Column("runs", 2), Column("nodes", 1), "folder")
         print_table(head, cells)
-        if any(row.open and not row.folder for row in rows):
+        strays = [row.id for row in rows if row.open and not row.folder]
+        others = [stray for stray in strays if stray and is_shared(settings_of(ctx))]
+        if others:  # of another machine, as far as is known here: they are not to be adopted
+            advise(f"to serve {others[0]} in this folder, too: `handrail project join {others[0]}`")
+        elif strays:
             advise("runs without a project wait: `handrail project adopt --all` gives them this one")
 
     answer(listing("projects", data), as_json=as_json, as_text=print_text)

@@ -58,6 +58,8 @@ def test_a_machine_takes_only_runs_of_projects_that_it_has_joined(two: tuple[Mac
         strays = [row["name"] for row in other.json("project", "list")["projects"] if row["id"] == project_of(one)]
         assert strays == ["(forgotten)"]  # no node serves it, so it could as well be that
         assert other.json("nodes")["waiting"] == 1
+        hint = other.run("project", "list")
+        assert f"handrail project join {project_of(one)}" in hint.output + hint.stderr
         refused = other.run("run", "resume", run)
         assert "handrail project join" in refused.stderr
     with one.process("worker"):
@@ -93,10 +95,16 @@ def test_a_step_runs_on_a_node_with_its_labels_and_a_wait_for_one_has_a_name(two
         assert waiting == {"needs": "gpu", "runs": 1, "nodes": 0}
         with other.process("worker", "--labels", "gpu,linux"):
             until(lambda: one.json("run", "show", run)["status"] == "completed")
+            one.json("nodes", "pause", "other")
+            until(lambda: one.json("nodes")["nodes"][1]["beats"] > 2)
+            # Who waits for a run does not wait for a person who may come back tomorrow.
+            left = one.run("run", "start", one.write(LABELLED))
+            assert "waits for a node with gpu: paused" in left.output + left.stderr
+            assert "1 run waits for a node with gpu" in one.run("nodes").stderr
+            one.json("nodes", "resume", "other")
     assert (one.folder / "before.txt").exists()
     assert (other.folder / "model.bin").exists()
     assert not (one.folder / "model.bin").exists()
-    assert one.json("nodes")["by_label"] == []
 
 
 def test_what_a_machine_did_is_undone_on_that_machine(two: tuple[Machine, Machine]) -> None:
