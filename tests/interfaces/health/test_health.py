@@ -44,6 +44,15 @@ def test_doctor_and_the_console_say_the_same(tmp_path: Path) -> None:
         assert [one["message"] for one in doctor if one["name"] == "server"] == [f"the server at {console.url} is ok"]
 
 
+def test_a_schedule_of_backups_is_watched(tmp_path: Path) -> None:
+    config = f'[backup]\nto = "{tmp_path / "backups"}"\n'
+    with serving(tmp_path / "project", config=config) as console:
+        console.started()
+        (backups,) = [one for one in health(console)["checks"] if one["name"] == "backups"]
+        assert backups["level"] in {"ok", "warn"}
+        assert backups["message"]
+
+
 def test_a_store_that_can_not_be_opened_is_reported_with_its_words(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()

@@ -25,6 +25,7 @@ SILENT = {
     'handrail_health{check="store",instance="a"}': "0x90",
     'handrail_health{check="disk",instance="a"}': "0x90",
     'handrail_health{check="clock",instance="a"}': "0x90",
+    'handrail_health{check="backups",instance="a"}': "0x90",
     'handrail_health{check="tool_server",instance="a"}': "0x90",
     'handrail_runs_ended_total{status="completed",instance="a"}': "0+60x90",
     'handrail_runs_ended_total{status="failed",instance="a"}': "0+1x90",
@@ -79,6 +80,7 @@ FIRES: dict[str, dict[str, str]] = {
     "HandrailVerifyFailed": {'handrail_verify_ok{instance="a"}': "1 0x90"},
     "HandrailVerifyOld": {'handrail_verify_age_seconds{instance="a"}': "-1x2000"},
     "HandrailCheckpointOld": {'handrail_checkpoint_age_seconds{instance="a"}': "86000+60x90"},
+    "HandrailBackupOld": {'handrail_health{check="backups",instance="a"}': "0 1x90"},
     "HandrailFiguresBehind": {'handrail_figures_behind_events{instance="a"}': "20000x90"},
     "HandrailFilesRunOut": {'process_open_fds{job="handrail",instance="a"}': "900x90"},
 }

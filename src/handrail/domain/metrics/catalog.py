@@ -110,6 +110,7 @@ VERIFY_AGE: Final = _gauge(
     "handrail_verify_age_seconds", "How long ago the whole journal was verified last; -1: never on this machine."
 )
 VERIFY_OK: Final = _gauge("handrail_verify_ok", "Whether the last verification of the whole journal found nothing.")
+BACKUP_AGE: Final = _gauge("handrail_backup_age_seconds", "Age of the newest backup; -1: there is none.")
 HEALTH: Final = _gauge("handrail_health", "The checks of /healthz: 0 ok, 1 warn, 2 fail; the worst of a name.", "check")
 BEHIND: Final = _gauge("handrail_figures_behind_events", "Events that are in the journal and not yet in the counters.")
 
@@ -154,7 +155,7 @@ OF_STORE: Final = (
     EVENTS, RUNS_STARTED, RUNS_ENDED, RUN_SECONDS, STEPS_ENDED, STEP_SECONDS, ATTEMPTS, ATTEMPT_SECONDS, UNDOS, RETRIES,
     CHECKS, CHECK_SECONDS, CHECK_CACHE, APPROVALS_ANSWERED, BREAKER_CHANGES, RUNS, RUNS_OPEN, RUN_OLDEST, APPROVALS,
     APPROVAL_OLDEST, RUNS_UNASSIGNED, NODES, BREAKER, JOURNAL_EVENTS, JOURNAL_BYTES, CHECKPOINT_AGE, UNSIGNED,
-    VERIFY_AGE, VERIFY_OK, HEALTH, BEHIND,
+    VERIFY_AGE, VERIFY_OK, BACKUP_AGE, HEALTH, BEHIND,
 )  # fmt: skip
 OF_PROCESS: Final = (
     CALLS_RUNNING, CALLS_MAX, CALLS_QUEUED, CALL_WAIT, RUNS_EXECUTED, SLOTS, COMMITS, COMMIT_APPENDS, COMMIT_SECONDS,

@@ -68,7 +68,6 @@ class Worker:
     conductors: dict[str, Conductor] = field(default_factory=dict)
     is_closing: bool = False
     beats: Pulse = field(default_factory=Pulse)
-    """Its writes to the store, again and again: whether the store can be written."""
     polls: Pulse = field(default_factory=Pulse)
     resting: Resting = field(init=False)
     agenda_cache: AgendaCache = field(init=False)
@@ -219,9 +218,9 @@ class Worker:
 
     def load(self) -> WorkerLoad:
         """How much it does right now."""
-        throttle = self._parts.throttle
+        calls = self._parts.throttle
         queued = sum(len(one.postponements.by_name) for one in self.conductors.values())
-        return WorkerLoad(len(self.conductors), throttle.under_way, throttle.calls_max, queued)
+        return WorkerLoad(len(self.conductors), calls.under_way, calls.calls_max, queued)
 
     def within(self, run_id: str) -> LiveState:
         """What only this process knows of a run: postponed calls, and the progress of calls."""

@@ -189,19 +189,24 @@ def backups_of(settings: Settings) -> HealthCheck:
     except HandrailError as error:
         return fail("backups", str(error), error.hint)
     newest = state.newest
-    if newest is None or state.age_ms is None:
+    age_ms = state.age_ms
+    if newest is None or age_ms is None:
         if not settings.journal.exists():
             return ok("backups", "there is nothing to back up yet")
         how = "`handrail db backup FOLDER`, or a schedule in [backup] of config.toml: docs/operations/backup.md"
         return warn("backups", "there is none: a lost disk loses everything", how)
-    what = f"the newest is {_age(state.age_ms)} old, {newest.proof.value}"
+    what = f"the newest is {_age(age_ms)} old, {newest.proof.value}"
     if newest.proof is BackupProof.BROKEN:
-        return fail("backups", f"{what}: {newest.reason}", "make another one: `handrail db backup FOLDER`")
+        return fail(
+            "backups", f"{what}: {newest.reason}", "make another one: `handrail db backup FOLDER`", age_ms=age_ms
+        )
     if state.is_overdue:
-        return warn("backups", f"{what}: that is too old", "make another one: `handrail db backup FOLDER`")
+        return warn(
+            "backups", f"{what}: that is too old", "make another one: `handrail db backup FOLDER`", age_ms=age_ms
+        )
     if newest.proof is not BackupProof.VERIFIED:
-        return warn("backups", what, f"`handrail db verify {newest.folder}`")
-    return ok("backups", what)
+        return warn("backups", what, f"`handrail db verify {newest.folder}`", age_ms=age_ms)
+    return ok("backups", what, age_ms=age_ms)
 
 
 def _age(passed_ms: int) -> str:

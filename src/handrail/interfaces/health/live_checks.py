@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
+from handrail.assembly.backups.schedule import TABLE as BACKUPS
 from handrail.assembly.opening import Assembly
 from handrail.domain.errors import HandrailError, Unavailable
 from handrail.domain.health.check import HealthCheck, HealthStatus, failed_with, overall
@@ -17,7 +18,7 @@ from handrail.domain.health.judgement import checkpoint_check, clock_check, serv
 from handrail.domain.instant import instant_text
 from handrail.engine.clock import system_clock
 from handrail.engine.reading.tool_stats import breakers_of
-from handrail.interfaces.health.home_checks import clocks, free_space, keys_of, witness_checks
+from handrail.interfaces.health.home_checks import backups_of, clocks, free_space, keys_of, witness_checks
 from handrail.settings import Settings
 
 ANSWER_S: Final = 5.0
@@ -57,7 +58,7 @@ class ProgramHealth:
 
     async def checks(self) -> list[HealthCheck]:
         """Every check, now."""
-        machine = await asyncio.to_thread(lambda: [free_space(self._settings.home), keys_of(self._settings)])
+        machine = await asyncio.to_thread(self._machine_checks)
         try:
             async with asyncio.timeout(ANSWER_S):
                 program = await self._open()
@@ -67,6 +68,11 @@ class ProgramHealth:
         except HandrailError as error:
             live = [failed_with("store", error)]
         return [*live, *machine]
+
+    def _machine_checks(self) -> list[HealthCheck]:
+        checks = [free_space(self._settings.home), keys_of(self._settings)]
+        # That there is no schedule is a choice, which only doctor speaks of.
+        return [*checks, backups_of(self._settings)] if BACKUPS in self._settings.home_tables else checks
 
     async def _live_checks(self, program: Assembly) -> list[HealthCheck]:
         reader, now = program.writer.reader, system_clock()

@@ -15,8 +15,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from handrail.assembly.backups.schedule import state_of
 from handrail.assembly.opening import Assembly
 from handrail.assembly.verified import verified_last
+from handrail.domain.errors import HandrailError
 from handrail.domain.health.check import CheckLevel
 from handrail.domain.metrics import catalog
 from handrail.domain.metrics.catalog import Metric, age_label
@@ -26,6 +28,7 @@ from handrail.engine.clock import system_clock
 from handrail.engine.reading.run_view import RunSummary, WaitingKind
 from handrail.engine.reading.tool_stats import breakers_of
 from handrail.interfaces.health.live_checks import HealthReport
+from handrail.settings import Settings
 
 RUNS_READ: Final = 1_000
 LEVELS: Final = {CheckLevel.OK: 0, CheckLevel.WARN: 1, CheckLevel.FAIL: 2}
@@ -124,8 +127,9 @@ async def _journal(program: Assembly) -> Gauges:
     reader, journal = program.writer.reader, program.writer.journal
     last = await reader.checkpoints.last()
     verified = await asyncio.to_thread(verified_last, reader.settings)
-    now = system_clock()
+    now, backup = system_clock(), await asyncio.to_thread(_backup_age_s, reader.settings)
     gauges: Gauges = {
+        catalog.BACKUP_AGE: {(): backup},
         catalog.JOURNAL_EVENTS: {(): (await reader.store.end()).events},
         catalog.UNSIGNED: {(): journal.unsealed},
         catalog.VERIFY_AGE: {(): (now - verified.at) / 1_000 if verified is not None else -1},
@@ -147,6 +151,14 @@ async def _breakers(programs: Sequence[Assembly]) -> Values:
         for name, breaker in (await breakers_of(reader.store, names, project=reader.project.id)).items():
             states[name,] = max(states.get((name,), 0), BREAKERS[breaker.status])
     return states
+
+
+def _backup_age_s(settings: Settings) -> float:
+    try:
+        age_ms = state_of(settings).age_ms
+    except HandrailError:  # a schedule that can't be read: the health check says what is wrong with it
+        return -1.0
+    return -1.0 if age_ms is None else age_ms / 1_000
 
 
 def _bytes(journal: Path) -> int:
