@@ -130,8 +130,8 @@ def left_behind(worker: Worker, process: Process) -> Iterator[str]:
         yield f"runs that wait for a tool: {throttle._waiting} {throttle._offers}"
     if throttle._queued or any(throttle._turns.values()):
         yield f"runs that wait for a turn: {throttle._queued} {throttle._turns}"
-    if worker._waiters:
-        yield f"waiters for {list(worker._waiters)}"
+    if worker._waiters._waiting:
+        yield f"waiters for {list(worker._waiters._waiting)}"
     going = [task for task in process.tasks if not task.done()]
     # It beats and looks around, each with a wait of its own; with a host it serves that as well.
     if len(going) > (4 if worker.host is None else 5):

@@ -253,11 +253,15 @@ class StoryFold:
 
     def latest(self, names: StepNames) -> str:
         """What happened last, in words."""
-        if self._override is None and self._routine and self._last is not None:
-            step = self._routine[-1].step
-            return (f"{names.quoted(step)}: " if step else "") + event_words(self._last)
+        if self._override is None and self._routine:
+            return self._latest_routine(names)
         said = self._override or self._parts[-1].said if self._parts else self._override
         return WORDED[type(said.event)][1](said.event, said, names).text if said is not None else ""
+
+    def _latest_routine(self, names: StepNames) -> str:
+        step = self._routine[-1].step
+        words = event_words(self._last) if self._last is not None else ""
+        return f"{names.quoted(step)}: {words}" if step else words
 
     def _count(self, entry: Entry) -> None:
         if type(entry.event) in WORDED or isinstance(entry.event, NOTED):

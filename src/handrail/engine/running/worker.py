@@ -38,6 +38,7 @@ from handrail.engine.running.own_place import OwnPlace
 from handrail.engine.running.owners import CHECK_S, OwnerPresence, Owners
 from handrail.engine.running.placing import SWEPT_MAX, Placing
 from handrail.engine.running.resting import Resting
+from handrail.engine.running.settled_waiters import SettledWaiters
 from handrail.engine.running.stretch import Stretches
 from handrail.engine.running.worker_settings import WorkerLoad, WorkerSettings, services_of
 from handrail.engine.tool import Toolbox
@@ -79,7 +80,7 @@ class Worker:
     """Conductors that have lost their run but still have calls in progress."""
     _wanted: set[str] = field(default_factory=set)
     _owners: Owners = field(init=False)
-    _waiters: dict[str, list[asyncio.Future[Run]]] = field(default_factory=dict)
+    _waiters: SettledWaiters = field(default_factory=SettledWaiters)
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
     _poke: asyncio.Event = field(default_factory=asyncio.Event)
     _seen: Mark = START
@@ -237,12 +238,10 @@ class Worker:
             run = conductor.run if conductor is not None else await self.dispatch.current(run_id)
             if self._is_settled(run) or (conductor is None and await self._is_settled_elsewhere(run_id)):
                 return run
-            waiter: asyncio.Future[Run] = asyncio.get_running_loop().create_future()
-            self._waiters.setdefault(run_id, []).append(waiter)
             # With a limit, since what another node does is not reported here: then it is found by looking.
-            await asyncio.wait({waiter}, timeout=CHECK_S)
-            if waiter.done() and self._is_settled(waiter.result()):
-                return waiter.result()
+            settled = await self._waiters.next(run_id, within_s=CHECK_S)
+            if settled is not None and self._is_settled(settled):
+                return settled
 
     # --- conductors ---------------------------------------------------------------------------------
 
@@ -300,7 +299,7 @@ class Worker:
         if conductor.needs or self._place.has_slots:
             self._poke.set()  # the run goes on elsewhere, or there is room for another one
         if conductor.is_lost or conductor.is_settled:
-            self._notify_settled(run)
+            self._waiters.notify(run)
 
     def _put_down(self, conductor: Conductor, rest: Rest) -> None:
         """Give up a run that rests: whichever node goes on with it must not find it held here."""
@@ -367,7 +366,7 @@ class Worker:
                 await self.store.hand_over(conductor.lease, n=run.n, needs=needs)
                 conductor.leave_to(needs)
                 self._parked[run.id] = run.n  # nothing is left to do here
-                self._notify_settled(run)
+                self._waiters.notify(run)
 
     async def _is_others_turn(self, run_id: str) -> bool:
         """Whether a run needs no worker now: it waits for an agent or a person, and for no timer."""
@@ -379,13 +378,8 @@ class Worker:
         if not prospect.is_settled or run.expires is not None or prospect.agenda.next_due is not None:
             return False
         self._parked[run_id] = run.n
-        self._notify_settled(run)
+        self._waiters.notify(run)
         return True
-
-    def _notify_settled(self, run: Run) -> None:
-        for waiter in self._waiters.pop(run.id, ()):
-            if not waiter.done():
-                waiter.set_result(run)
 
     async def _read_news(self) -> bool:
         """Let the conductors see what others have written; returns whether anything was."""
