@@ -80,8 +80,8 @@ bench: $(READY) ## measure the figures of bench/ (minutes)
 drill: $(READY) ## the disaster drill: back up, lose, restore, damage, salvage a home (EVENTS=2000)
 	@$(BIN)/python tests/interfaces/backup_drill.py $(or $(EVENTS),2000)
 
-fleet: $(READY) ## a drill: 3 workers on a real PostgreSQL, one killed, one stopped, the database restarted (RUNS=120)
-	@$(BIN)/python tests/interfaces/fleet_drill.py $(or $(RUNS),120)
+fleet: $(READY) ## a drill: PostgreSQL, Temporal and 3 workers, one killed, one stopped, the database restarted (RUNS=120 HOST=temporal)
+	@$(BIN)/python tests/interfaces/fleet_drill.py $(or $(RUNS),120) $(or $(HOST),temporal)
 
 lock: $(READY) ## resolve requirements.lock again (needs uv)
 	@uv pip compile pyproject.toml --group dev --group bench --universal --python-version 3.11 \

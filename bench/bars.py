@@ -21,7 +21,7 @@ def miss(what: str) -> None:
 
 
 def left_out(what: str, why: object) -> None:
-    """Say what was not measured, and why: that is a miss as well, because nobody knows the figure."""
+    """Say what was not measured, and why: that is a miss as well: the figure is not known."""
     print(f"  {what}: left out: {why}", flush=True)
     _missed.append(what)
 

@@ -281,7 +281,7 @@ async def fleet(host: str, *, lease_s: float = 3.0, nodes: int = 2) -> AsyncIter
                 "HANDRAIL_LEASE": f"{int(lease_s * 1_000)}ms",
             }
             if host == "absurd" and postgres is not None:
-                await _install_absurd(postgres.url("postgres"))
+                await install_absurd(postgres.url("postgres"))
             settings = read_settings({}, variables)
             async with open_writer(settings) as writer:
                 made = host_of(settings, writer.reader.store, project=writer.dispatch.project, node="driver")
@@ -298,7 +298,8 @@ async def fleet(host: str, *, lease_s: float = 3.0, nodes: int = 2) -> AsyncIter
                 postgres.stop()
 
 
-async def _install_absurd(url: str) -> None:
+async def install_absurd(url: str) -> None:
+    """Put the functions of Absurd into a database."""
     from absurdctl import BUNDLED_SCHEMA_SQL
 
     connection = await asyncpg.connect(url)

@@ -38,7 +38,8 @@ def missing(host: str) -> str:
 class OwnPostgres:
     """A PostgreSQL of this test alone, durable, on a socket."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, is_durable: bool = False) -> None:
+        self.is_durable = is_durable
         programs = shared.binaries()
         assert programs is not None
         self.account: dict[str, Any] = {}
@@ -59,7 +60,8 @@ class OwnPostgres:
         return f"postgresql://postgres@/{database}?host={self.sockets}"
 
     def start(self) -> None:
-        settings = {**shared.SETTINGS, "fsync": "off"}  # nobody cuts the power; commits are still written in order
+        # Nobody cuts the power; commits are still written in order.
+        settings = {**shared.SETTINGS, "fsync": "on" if self.is_durable else "off"}
         given = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         with self.log.open("ab") as log:
             command = [str(self.programs / "postgres"), "-D", str(self.data), "-k", str(self.sockets), *given]

@@ -1,7 +1,8 @@
 """A fleet drill: three workers on a real PostgreSQL, a load of runs, and everything that goes wrong in a data centre.
 
-    make fleet          (python tests/interfaces/fleet_drill.py [RUNS])
+    make fleet          (python tests/interfaces/fleet_drill.py [RUNS] [temporal|absurd|local])
 
+Runs are placed by a real Temporal server, unless another host is named. Both servers come out of wheels.
 One worker is killed (kill -9), one is stopped past its lease and goes on later (SIGSTOP, SIGCONT), the database is
 restarted without a word. Then the journal is verified and what the runs did to a server outside is counted."""
 
@@ -9,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -23,8 +23,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import asyncpg
-
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -36,13 +34,17 @@ from handrail.domain.run.command import StartRun
 from handrail.runs import start_for_a_worker
 from handrail.settings import Settings, read_settings
 from handrail.storage.project_registry import ProjectRegistry
-from storage.postgres import server
+from hosts.fleet import install_absurd
+from hosts.servers import DevTemporal, OwnPostgres, missing
 
 LEASE = "3s"
 STEPS = ("one", "two", "three", "four")
 WITHIN_S = 300.0
 OUTAGE_S = 2.0
 NAMES = ("alpha", "beta", "gamma")
+
+
+HOSTS = ("temporal", "absurd", "local")
 
 
 class Drilled(NamedTuple):
@@ -55,70 +57,9 @@ class Drilled(NamedTuple):
     effects_repeated: int
     """Under their key: the node that made the call was killed before it knew the answer."""
     broken: int
+    workers: int
+    """How many of the workers completed steps."""
     took_s: float
-
-
-class OwnPostgres:
-    """A PostgreSQL that can be stopped at once and started again."""
-
-    def __init__(self, folder: Path) -> None:
-        found = server.binaries()
-        assert found is not None, server.MISSING
-        self.folder, self.account = folder, dict[str, Any]()
-        if os.geteuid() == 0:
-            self.account = {"user": server.PLAIN_USER, "group": "nogroup", "extra_groups": []}
-            found = server._readable(found, folder)
-        self.bin, self.data, self.sockets = found, folder / "data", folder / "sockets"
-        for one in (self.data, self.sockets):
-            one.mkdir(mode=0o700)
-            if self.account:
-                shutil.chown(one, server.PLAIN_USER)
-        self.sockets.chmod(0o755)
-        self.log = (folder / "log").open("wb")
-        how = ["--auth=trust", "--username=postgres", "--encoding=UTF8", "--no-locale", "--no-sync"]
-        self._run([self.bin / "initdb", "-D", self.data, *how])
-        self.process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def url(self) -> str:
-        return f"postgresql://postgres@/postgres?host={self.sockets}"
-
-    def start(self) -> None:
-        given = [part for name, value in server.SETTINGS.items() for part in ("-c", f"{name}={value}")]
-        self.process = subprocess.Popen(
-            [self.bin / "postgres", "-D", self.data, "-k", self.sockets, *given],
-            stdout=self.log,
-            stderr=self.log,
-            cwd="/",
-            **self.account,
-        )
-        until(lambda: server._answers(self.bin, self.sockets))
-
-    def stop(self) -> None:
-        """As if it crashed: what was acknowledged must be in its log."""
-        assert self.process is not None
-        self.process.send_signal(signal.SIGQUIT)
-        self.process.wait()
-
-    def query(self, *statements: str) -> None:
-        """What an administrator does; each in a session of its own."""
-        for statement in statements:
-            asyncio.run(self._execute(statement))
-
-    async def _execute(self, statement: str) -> None:
-        connection = await asyncpg.connect(self.url)
-        try:
-            for one in statement.split(";"):
-                await connection.execute(one)
-        finally:
-            await connection.close()
-
-    def close(self) -> None:
-        self.stop()
-        self.log.close()
-
-    def _run(self, command: list[Any]) -> None:
-        subprocess.run(command, stdout=self.log, stderr=self.log, check=True, cwd="/", **self.account)
 
 
 def until(holds: Callable[[], Any], within_s: float = WITHIN_S) -> None:
@@ -155,13 +96,13 @@ def world() -> Iterator[tuple[int, Counter[str]]]:
             listening.shutdown()
 
 
-def machine(folder: Path, name: str, url: str, port: int) -> Settings:
+def machine(folder: Path, name: str, url: str, port: int, host: str) -> Settings:
     """A home and a folder of its own, which may call the world."""
     home, project = folder / name / "home", folder / name / "project"
     for one in (home, project):
         one.mkdir(parents=True)
     (home / "config.toml").write_text(f'lease = "{LEASE}"\n[http]\nallow = ["127.0.0.1:{port}"]\n', encoding="utf-8")
-    return read_settings({"home": str(home), "project": str(project), "store": url}, {})
+    return read_settings({"home": str(home), "project": str(project), "store": url}, {"HANDRAIL_HOST": host})
 
 
 async def joined(machines: list[Settings]) -> str:
@@ -208,6 +149,7 @@ async def load(settings: Settings, port: int, runs: int) -> list[str]:
 def worker(settings: Settings, url: str) -> subprocess.Popen[bytes]:
     """A worker of a machine, as a process of its own."""
     environment = {**os.environ, "HANDRAIL_HOME": str(settings.home), "HANDRAIL_STORE": url}
+    environment["HANDRAIL_HOST"] = settings.choices.host
     with (settings.home / "worker.log").open("ab") as log:
         return subprocess.Popen(
             [sys.executable, "-m", "handrail", "worker", "--slots", "8"],
@@ -226,26 +168,29 @@ async def counted(look: StoreReader) -> Counter[str]:
     return counts
 
 
-def drill_here(runs: int, say: Callable[[str], None]) -> Drilled:
+def drill_here(runs: int, say: Callable[[str], None], host: str = HOSTS[0]) -> Drilled:
     """The same in a folder of its own: with a short name, because of the socket, that another user may pass through."""
     with tempfile.TemporaryDirectory(prefix="handrail-fleet-") as folder:
         Path(folder).chmod(0o755)
         (Path(folder) / "pg").mkdir()
-        return drill(Path(folder), runs, say)
+        return drill(Path(folder), runs, say, host)
 
 
-def drill(folder: Path, runs: int, say: Callable[[str], None]) -> Drilled:
+def drill(folder: Path, runs: int, say: Callable[[str], None], host: str) -> Drilled:
     """Do all of it in a folder; what it says is for people."""
     started = time.monotonic()
     with ExitStack() as stack:
         port, effects = stack.enter_context(world())
-        database = OwnPostgres(folder / "pg")
+        database = OwnPostgres(folder / "pg", is_durable=True)
+        stack.callback(database.stop)
         database.start()
-        stack.callback(database.close)
+        url = database.url("postgres")
         say(f"PostgreSQL is up, out of a wheel, with {runs} runs of {len(STEPS)} calls to come")
-        machines = [machine(folder, name, database.url, port) for name in NAMES]
+        address = hosted(stack, folder, url, host)
+        say(f"runs are placed by {address}")
+        machines = [machine(folder, name, url, port, address) for name in NAMES]
         asyncio.run(joined(machines))
-        workers = [worker(one, database.url) for one in machines]
+        workers = [worker(one, url) for one in machines]
         for one in workers:
             stack.callback(_end, one)
         asyncio.run(load(machines[0], port, runs))
@@ -254,6 +199,18 @@ def drill(folder: Path, runs: int, say: Callable[[str], None]) -> Drilled:
         left = asyncio.run(_finished(machines[0], runs))
         say(f"{left['completed']} of {runs} runs have completed")
         return asyncio.run(_result(machines[0], runs, effects, time.monotonic() - started))
+
+
+def hosted(stack: ExitStack, folder: Path, url: str, host: str) -> str:
+    """Start what a host needs; what HANDRAIL_HOST is then."""
+    if host == "absurd":
+        asyncio.run(install_absurd(url))
+    if host != "temporal":
+        return host
+    temporal = DevTemporal(folder)
+    stack.callback(temporal.stop)
+    temporal.start()
+    return temporal.address
 
 
 def _trouble(
@@ -294,8 +251,11 @@ async def _finished(settings: Settings, runs: int) -> Counter[str]:
 async def _result(settings: Settings, runs: int, effects: Counter[str], took_s: float) -> Drilled:
     async with open_reader(settings) as look:
         done: Counter[tuple[str, str | None]] = Counter()
+        workers: set[str] = set()
         async for batch in look.store.scan():
-            done.update((one.record.stream, one.record.step) for one in batch if one.record.kind == "step_completed")
+            completed = [one.record for one in batch if one.record.kind == "step_completed"]
+            done.update((one.stream, one.step) for one in completed)
+            workers |= {one.actor for one in completed}
         verdict = await look.verify(replay=True)
         counts = await counted(look)
     expected = {f"/{number}/{step}" for number in range(runs) for step in STEPS}
@@ -306,6 +266,7 @@ async def _result(settings: Settings, runs: int, effects: Counter[str], took_s: 
         effects_missing=len(expected - effects.keys()),
         effects_repeated=sum(times - 1 for times in effects.values()),
         broken=len(verdict.breaks),
+        workers=len(workers),
         took_s=took_s,
     )
 
@@ -321,12 +282,12 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             process.wait()
 
 
-def main(runs: int) -> int:
+def main(runs: int, host: str) -> int:
     """The drill as a command: 0 if nothing was lost."""
-    if server.MISSING:
-        sys.stderr.write(f"{server.MISSING}\n")
+    if host not in HOSTS or missing(host):
+        sys.stderr.write(f"{missing(host) if host in HOSTS else f'there is no host {host}: {HOSTS}'}\n")
         return 1
-    found = drill_here(runs, lambda text: print(text, flush=True))  # noqa: T201 (a command for people)
+    found = drill_here(runs, lambda text: print(text, flush=True), host)  # noqa: T201 (a command for people)
     for name, value in found._asdict().items():
         sys.stdout.write(f"  {name.replace('_', ' '):24} {value:g}\n")
     is_lost = found.completed < runs or found.steps_completed_twice or found.effects_missing or found.broken
@@ -335,4 +296,4 @@ def main(runs: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 120))
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 120, sys.argv[2] if len(sys.argv) > 2 else HOSTS[0]))
