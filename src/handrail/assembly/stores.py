@@ -130,6 +130,11 @@ async def verifier_of(settings: Settings, store: Journal) -> Verifier | None:
     own = open_public_key(settings.keys)
     if own is None or not is_shared(settings):
         return own
+    return await verifiers_of(own, store)
+
+
+async def verifiers_of(own: PublicKey, store: Journal) -> Verifier:
+    """The keys of all nodes that a shared store has admitted, as a node with this key sees them."""
     admitted = await admissions(store)
     return NodeVerifiers(own, next(iter(admitted), ""), _verifiers(admitted))
 

@@ -5,18 +5,21 @@ Used to verify a backup and to restore it: both do exactly the same up to the pr
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
 
-from handrail.assembly.backups.taking import JOURNAL, MANIFEST
+from handrail.assembly.backups.taking import DUMP, JOURNAL, MANIFEST
 from handrail.domain.backups.manifest import (
     ANOTHER,
     MANIFEST_BYTES_MAX,
+    JournalCounts,
     Manifest,
     PartContent,
     SignedManifest,
+    StoreKind,
     differences,
     manifest_bytes,
     manifest_from,
@@ -75,12 +78,11 @@ def unpack(backup: Path, signed: SignedManifest, access: Access, home: Path) -> 
     make_private_folder(home)
     # By the signed digest, before a byte is unpacked: what is unpacked comes from a disk that others may write to.
     require_unchanged(backup / journal.name, journal)
-    file = os.open(home / JOURNAL, os.O_CREAT | os.O_EXCL | os.O_WRONLY | BINARY, 0o600)
-    with os.fdopen(file, "wb") as opened:
-        for chunk in unpacked(backup / journal.name, journal, key=secret):
-            opened.write(chunk)
-        opened.flush()
-        os.fsync(file)
+    content = unpacked(backup / journal.name, journal, key=secret)
+    if manifest.kind is StoreKind.SQLITE:
+        _write(home / JOURNAL, content)
+    else:
+        home_files.extract(content, home / DUMP)
     if (rest := manifest.part(PartContent.HOME)) is not None:
         home_files.extract(unpacked(backup / rest.name, rest, key=secret), home)
     keys = manifest.part(PartContent.KEYS)
@@ -89,6 +91,15 @@ def unpack(backup: Path, signed: SignedManifest, access: Access, home: Path) -> 
         return False
     home_files.extract(unpacked(where, keys, key=secret), home)
     return True
+
+
+def _write(path: Path, chunks: Iterator[bytes]) -> None:
+    file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | BINARY, 0o600)
+    with os.fdopen(file, "wb") as opened:
+        for chunk in chunks:
+            opened.write(chunk)
+        opened.flush()
+        os.fsync(file)
 
 
 async def prove(home: Path, signed: SignedManifest) -> AuditResult:
@@ -100,6 +111,11 @@ async def prove(home: Path, signed: SignedManifest) -> AuditResult:
     async with await SqliteStore.open_migrated(journal) as store:
         # With the key of the manifest, so that a backup can be verified where the home and its keys are lost.
         verdict = await verify(store, log, key, replay=True)
+    return compared(signed, verdict, counts)
+
+
+def compared(signed: SignedManifest, verdict: AuditResult, counts: JournalCounts) -> AuditResult:
+    """What was found in an unpacked journal, with everything in which it differs from its manifest."""
     reasons = differences(signed.manifest.journal, counts)
     if verdict.checkpoints != signed.manifest.checkpoints:
         reasons.append(f"the manifest has {signed.manifest.checkpoints} checkpoints, the log {verdict.checkpoints}")

@@ -12,21 +12,24 @@ from typing import Final
 
 from msgspec import Struct
 
-from handrail.assembly.backups.opening import Access, prove, read_manifest, unpack
+from handrail.assembly.backups.opening import Access, compared, prove, read_manifest, unpack
+from handrail.assembly.backups.shared import at_store, load, mark_restored, proved, require_server
 from handrail.assembly.backups.taking import JOURNAL
-from handrail.domain.backups.manifest import Manifest
+from handrail.domain.backups.manifest import Manifest, SignedManifest, StoreKind
 from handrail.domain.backups.moment import AtEvent, AtInstant, moment_from
-from handrail.domain.errors import Conflict, IntegrityBroken, NotFound, Unavailable
+from handrail.domain.errors import Conflict, IntegrityBroken, Invalid, NotFound, Unavailable
 from handrail.domain.journal.checkpoint import checkpoint_from
 from handrail.domain.journal.event import STORE_STREAM
 from handrail.domain.journal.store_event import PayloadErased, StoreRestored
 from handrail.engine.clock import system_clock, system_entropy
 from handrail.engine.proving import store_facts
+from handrail.engine.proving.audit import AuditResult
 from handrail.engine.proving.checkpointer import Checkpointer
 from handrail.engine.proving.projection_repair import WholeStore, rebuild
 from handrail.engine.record_writer import RecordWriter
 from handrail.engine.stream_pages import entries_of
 from handrail.foundation.atomic_file import make_private_folder, sync_folder, write_whole
+from handrail.settings import Settings
 from handrail.storage.backups import home_files
 from handrail.storage.backups.sqlite_copy import cut_copy, erased_in, place_of, place_until
 from handrail.storage.checkpoint_log import LOG_FILE, CheckpointFile
@@ -47,27 +50,31 @@ class Restored(Struct, frozen=True):
     has_keys: bool
 
 
-async def restore_backup(backup: Path, home: Path, access: Access, *, until: str = "", actor: str) -> Restored:
-    """Restore a backup into a home that does not exist yet."""
+async def restore_backup(
+    backup: Path, home: Path, access: Access, *, until: str = "", actor: str, settings: Settings | None = None
+) -> Restored:
+    """Restore a backup into a home that does not exist yet; `settings` name the server, if the journal was on one."""
     moment = moment_from(until) if until else None
     require_new_home(home)
     signed = read_manifest(backup, trusted=access.trusted)
+    is_file = signed.manifest.kind is StoreKind.SQLITE
+    if not is_file and moment is not None:
+        raise Invalid(
+            "an earlier moment can be restored only of a journal in a file",
+            hint="restore all of it; PostgreSQL itself has point-in-time recovery",
+        )
     try:
         work = await asyncio.to_thread(fresh_work, home)
         try:
             has_keys = await asyncio.to_thread(unpack, backup, signed, access, work)
-            # Before anything gets the name of a home: a broken backup must not become one that somebody starts to use.
-            found = await prove(work, signed)
-            if found.first_bad is not None:
-                raise IntegrityBroken(f"the backup is broken: {found.first_bad.reason}", hint="use another backup")
-            events, notes = found.events, list[PayloadErased]()
-            if moment is not None:
-                events = await asyncio.to_thread(_place, work / JOURNAL, moment)
-                # An erasure after that moment has erased content that is in the cut: its note goes with it, or `verify`
-                # would report the content as changed.
-                notes = await _cut(work, events)
-            event = StoreRestored(backup=signed.manifest.id, made=signed.manifest.at, events=events, until=until)
-            await _mark(work, event, notes, has_keys=has_keys, actor=actor, rebuilds=moment is not None)
+            if is_file:
+                events = await _restored_file(work, signed, moment, until=until, has_keys=has_keys, actor=actor)
+            else:
+                there = at_store(_required(settings), require_server(_required(settings)), work)
+                await load(there, work)
+                events = _intact(compared(signed, *await proved(there, signed)))
+                event = StoreRestored(backup=signed.manifest.id, made=signed.manifest.at, events=events)
+                await mark_restored(there, event, has_keys=has_keys, actor=actor)
             await asyncio.to_thread(put_home, work, home)
         finally:
             await asyncio.to_thread(shutil.rmtree, work, ignore_errors=True)
@@ -77,6 +84,35 @@ async def restore_backup(backup: Path, home: Path, access: Access, *, until: str
             hint="check that the folder is writable and its disk has space; nothing was restored",
         ) from error
     return Restored(home, signed.manifest, events, has_keys)
+
+
+async def _restored_file(
+    work: Path, signed: SignedManifest, moment: AtEvent | AtInstant | None, *, until: str, has_keys: bool, actor: str
+) -> int:
+    """Prove an unpacked journal in a file, cut it where it has to end, and mark it; how many events were restored."""
+    # Before anything gets the name of a home: a broken backup must not become one that somebody starts to use.
+    events, notes = _intact(await prove(work, signed)), list[PayloadErased]()
+    if moment is not None:
+        events = await asyncio.to_thread(_place, work / JOURNAL, moment)
+        # An erasure after that moment has erased content that is in the cut: its note goes with it, or `verify`
+        # would report the content as changed.
+        notes = await _cut(work, events)
+    event = StoreRestored(backup=signed.manifest.id, made=signed.manifest.at, events=events, until=until)
+    await _mark(work, event, notes, has_keys=has_keys, actor=actor, rebuilds=moment is not None)
+    return events
+
+
+def _intact(found: AuditResult) -> int:
+    """How many events were found; IntegrityBroken if anything is wrong with them."""
+    if found.first_bad is not None:
+        raise IntegrityBroken(f"the backup is broken: {found.first_bad.reason}", hint="use another backup")
+    return found.events
+
+
+def _required(settings: Settings | None) -> Settings:
+    if settings is None:
+        raise Unavailable("no server is named", hint="set HANDRAIL_STORE to an empty database")
+    return settings
 
 
 def fresh_work(home: Path) -> Path:
@@ -135,7 +171,6 @@ async def _cut(home: Path, events: int) -> list[PayloadErased]:
 def _cut_log(log: Path, events: int) -> None:
     if log.exists():
         lines = log.read_bytes().splitlines(keepends=True)
-        # A checkpoint of later events would say that the restored journal was cut off, which it was, on purpose.
         kept = [line for line in lines if checkpoint_from(line).checkpoint.events <= events]
         write_whole(log, b"".join(kept), takes_turns=True)
 

@@ -11,11 +11,14 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from handrail.assembly.backups.opening import Access, prove, read_manifest, unpack
+from handrail.assembly.backups.opening import Access, compared, prove, read_manifest, unpack
 from handrail.assembly.backups.register import BackupProof, BackupRegister
+from handrail.assembly.backups.shared import at_store, load, proved, throw_away_database
+from handrail.domain.backups.manifest import SignedManifest, StoreKind
 from handrail.domain.errors import HandrailError, IntegrityBroken, Unavailable
 from handrail.domain.journal.chain import Break
 from handrail.engine.clock import system_clock
+from handrail.engine.proving.audit import AuditResult
 from handrail.engine.proving.signature import fingerprint
 from handrail.settings import Settings
 from handrail.storage.keys import open_public_key
@@ -61,7 +64,7 @@ async def _verdict(settings: Settings, backup: Path, access: Access) -> BackupVe
     except IntegrityBroken as error:
         return BackupVerdict(proof=BackupProof.BROKEN, reason=str(error), hint=error.hint)
     manifest = signed.manifest
-    own = open_public_key(settings.keys)
+    own, is_file = open_public_key(settings.keys), manifest.kind is StoreKind.SQLITE
     known = BackupVerdict(
         proof=BackupProof.FAILED,
         id=manifest.id,
@@ -75,7 +78,7 @@ async def _verdict(settings: Settings, backup: Path, access: Access) -> BackupVe
     try:
         home = folder / "home"
         await asyncio.to_thread(unpack, backup, signed, access, home)
-        found = await prove(home, signed)
+        found = await (prove(home, signed) if is_file else _proved_in_database(settings, home, signed))
     except IntegrityBroken as error:
         return replace(known, proof=BackupProof.BROKEN, reason=str(error), hint=error.hint)
     except HandrailError as error:
@@ -97,3 +100,10 @@ async def _verdict(settings: Settings, backup: Path, access: Access) -> BackupVe
         notes=found.notes,
         reason=found.first_bad.reason if found.first_bad else "",
     )
+
+
+async def _proved_in_database(settings: Settings, home: Path, signed: SignedManifest) -> AuditResult:
+    async with throw_away_database(settings) as address:
+        there = at_store(settings, address)
+        await load(there, home)
+        return compared(signed, *await proved(there, signed))

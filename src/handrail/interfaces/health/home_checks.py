@@ -191,7 +191,7 @@ def backups_of(settings: Settings) -> HealthCheck:
     newest = state.newest
     age_ms = state.age_ms
     if newest is None or age_ms is None:
-        if not settings.journal.exists():
+        if not settings.choices.store and not settings.journal.exists():
             return ok("backups", "there is nothing to back up yet")
         how = "`handrail db backup FOLDER`, or a schedule in [backup] of config.toml: docs/operations/backup.md"
         return warn("backups", "there is none: a lost disk loses everything", how)

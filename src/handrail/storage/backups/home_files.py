@@ -76,6 +76,16 @@ def archive(target: Writable, home: Path, files: Iterable[Path], *, also: Iterab
     return count
 
 
+def archive_folder(target: Writable, folder: Path) -> None:
+    """Write all files of a folder that belongs to this process into an archive; they may be large."""
+    with tarfile.open(fileobj=target, mode="w|", format=tarfile.PAX_FORMAT) as tar:  # type: ignore[call-overload]
+        for file in sorted(folder.iterdir()):
+            member = tarfile.TarInfo(file.name)
+            member.size, member.mode = file.stat().st_size, stat.S_IRUSR | stat.S_IWUSR
+            with file.open("rb") as opened:
+                tar.addfile(member, opened)
+
+
 def extract(chunks: Iterator[bytes], folder: Path) -> int:
     """Write the files of an archive into a folder, each readable by its owner only; how many there were."""
     count = 0

@@ -50,6 +50,23 @@ class Connection(Protocol):
         """Do something; without values, it may be several statements."""
         ...
 
+    async def copy_from_query(self, query: str, *, output: str, format: str, timeout: float) -> str:  # noqa: A002, ASYNC109
+        """Write the rows that a query finds into a file."""
+        ...
+
+    async def copy_to_table(
+        self,
+        table_name: str,
+        *,
+        schema_name: str,
+        columns: list[str],
+        source: str,
+        format: str,  # noqa: A002 (asyncpg's own)
+        timeout: float,  # noqa: ASYNC109
+    ) -> str:
+        """Add the rows in a file to a table."""
+        ...
+
     async def add_listener(self, channel: str, callback: Callable[..., None]) -> None:
         """Call something at every notification."""
         ...

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from handrail.domain.backups.manifest import JournalCounts
 from handrail.domain.errors import Forbidden, Unavailable
 from handrail.domain.journal.chain import Head, Record
 from handrail.domain.journal.mark import START, Mark
@@ -30,6 +32,7 @@ from handrail.storage.postgres.append import LaneAppend, Streams
 from handrail.storage.postgres.call_limits import PostgresLimits
 from handrail.storage.postgres.checkpoint_table import CheckpointTable
 from handrail.storage.postgres.connections import Connection, Connections
+from handrail.storage.postgres.dump import Dumped, counts_of, dump, load
 from handrail.storage.postgres.faults import BELOW, store_error
 from handrail.storage.postgres.lane_walk import era_of, walk
 from handrail.storage.postgres.migration import migrate, missing, shipped
@@ -95,6 +98,24 @@ class PostgresStore:
     def limits(self) -> PostgresLimits:
         """Limits of calls over all nodes."""
         return PostgresLimits(self._connections)
+
+    async def dump(self, folder: Path) -> Dumped:
+        """Write the journal as it is now into files; see dump.py."""
+        return await dump(self._connections, folder)
+
+    async def counts(self) -> JournalCounts:
+        """The journal in numbers and digests, as it is now."""
+        return await counts_of(self._connections)
+
+    @classmethod
+    async def load(cls, url: str, folder: Path, *, busy_ms: int = 5_000) -> None:
+        """Load a dump into the database at this address, which has no journal yet."""
+        connections = Connections(Address(url), wait_s=busy_ms / 1_000)
+        try:
+            await connections.check()
+            await load(connections, folder)
+        finally:
+            await connections.close()
 
     async def open_era(self) -> int:
         """Open the next era: streams that are born from now on are in another partition. Its number."""

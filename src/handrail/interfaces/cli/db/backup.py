@@ -141,7 +141,7 @@ async def restore(ctx: click.Context, /, backup: Path, home: Path, until: str, a
     """Verify BACKUP and restore it into the new folder HOME; an existing home is never changed.
 
     That it was restored becomes an event. INSTANT is written like 2026-11-15T18:04:11Z."""
-    done = await restore_backup(backup, home, _access(typed), until=until, actor=person())
+    done = await restore_backup(backup, home, _access(typed), until=until, actor=person(), settings=settings_of(ctx))
     data = {
         "home": str(done.home),
         "backup": done.manifest.id,
