@@ -144,6 +144,19 @@ async def postgres_store(
     settings: Settings, *, read_only: bool = False, measures: Measures = NO_MEASURES
 ) -> AsyncIterator[PostgresStore]:
     """The store in PostgreSQL that the settings name, without its log and keys."""
+    address, busy_ms = settings.choices.store, _busy_ms(settings)
+    kind = postgres_class()
+    opening = (
+        kind.open_migrated(address, busy_ms=busy_ms)
+        if read_only
+        else kind.open(address, busy_ms=busy_ms, measures=measures)
+    )
+    async with await opening as store:
+        yield store
+
+
+def postgres_class() -> type[PostgresStore]:
+    """The store in PostgreSQL, without opening one."""
     try:
         # Late: the driver is an extra, and takes 60 ms of a start that most do without.
         from handrail.storage.postgres.store import PostgresStore
@@ -152,14 +165,7 @@ async def postgres_store(
             "a store in PostgreSQL needs its driver, which is not installed",
             hint="install it: `pip install 'handrail[postgres]'`",
         ) from error
-    address, busy_ms = settings.choices.store, _busy_ms(settings)
-    opening = (
-        PostgresStore.open_migrated(address, busy_ms=busy_ms)
-        if read_only
-        else PostgresStore.open(address, busy_ms=busy_ms, measures=measures)
-    )
-    async with await opening as store:
-        yield store
+    return PostgresStore
 
 
 async def shared_parts(

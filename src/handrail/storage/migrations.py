@@ -36,10 +36,7 @@ def not_applied(applied: Mapping[int, str], migrations: Sequence[Migration]) -> 
     known = {migration.number: migration for migration in migrations}
     newer = [number for number in applied if number not in known]
     if newer:
-        raise Unavailable(
-            f"the store was written by a newer handrail (schema {max(newer)}; this one knows {max(known, default=0)})",
-            hint="update handrail",
-        )
+        raise newer_store(max(newer), max(known, default=0))
     for number, digest in applied.items():
         if known[number].digest != digest:
             raise IntegrityBroken(
@@ -47,6 +44,15 @@ def not_applied(applied: Mapping[int, str], migrations: Sequence[Migration]) -> 
                 hint="use the handrail that wrote this store",
             )
     return [migration for migration in migrations if migration.number not in applied]
+
+
+def newer_store(schema: int, known: int) -> Unavailable:
+    """The error of a program that is older than the store; it names both ways on."""
+    return Unavailable(
+        f"the store was written by a newer handrail (schema {schema}; this one knows {known})",
+        hint="update handrail, and start this process again; to go back to the older version, restore the backup from"
+        " before the upgrade (docs/operations/upgrade.md): nothing was written",
+    )
 
 
 def _from_file(file: Path) -> Migration:

@@ -35,7 +35,7 @@ async def test_dumps_under_load_are_whole(tmp_path: Path) -> None:
                 before = dict(acknowledged)
                 folder = tmp_path / f"dump{turn}"
                 folder.mkdir()
-                dumped = await store.dump(folder)
+                dumped = await PostgresStore.dump(url, folder)
                 await _require_whole(await new_database(tmp_path, f"loaded{turn}"), folder, before, dumped.counts.heads)
         finally:
             for one in writers:

@@ -13,7 +13,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from handrail.assembly.backups.taking import DUMP
-from handrail.assembly.stores import is_shared, postgres_store, shared_parts, verifiers_of
+from handrail.assembly.stores import is_shared, postgres_class, postgres_store, shared_parts, verifiers_of
 from handrail.domain.backups.manifest import JournalCounts, SignedManifest
 from handrail.domain.errors import IntegrityBroken, Unavailable
 from handrail.domain.journal.store_event import StoreRestored
@@ -59,11 +59,7 @@ async def throw_away_database(settings: Settings) -> AsyncIterator[str]:
 
 async def load(settings: Settings, home: Path) -> None:
     """Load the unpacked dump in a home into the empty database of the settings."""
-    async with postgres_store(settings):  # also says what is missing, if the driver is
-        pass
-    from handrail.storage.postgres.store import PostgresStore
-
-    await PostgresStore.load(settings.choices.store, home / DUMP)
+    await postgres_class().load(settings.choices.store, home / DUMP)
     await asyncio.to_thread(shutil.rmtree, home / DUMP)
 
 

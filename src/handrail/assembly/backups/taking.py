@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from handrail.assembly.backups.register import BackupRegister, KnownBackup
-from handrail.assembly.stores import is_shared, postgres_store
+from handrail.assembly.stores import is_shared, postgres_class
 from handrail.domain.backups.manifest import (
     BackupPart,
     JournalCounts,
@@ -30,12 +30,12 @@ from handrail.domain.backups.manifest import (
 )
 from handrail.domain.definition.duration import duration_ms
 from handrail.domain.errors import NotFound, Unavailable
+from handrail.domain.journal.chain import Record
 from handrail.domain.journal.checkpoint import checkpoint_from
 from handrail.domain.journal.codec import entry_of
 from handrail.domain.journal.event import STORE_STREAM
 from handrail.domain.journal.store_event import StoreCreated
 from handrail.engine.clock import system_clock
-from handrail.engine.proving.checkpointer import store_id
 from handrail.foundation.atomic_file import make_private_folder, sync_folder, write_whole
 from handrail.settings import Settings
 from handrail.storage.backups import home_files
@@ -149,10 +149,9 @@ async def _dumped(settings: Settings, work: Path) -> JournalCopy:
     """A consistent dump of a journal in PostgreSQL."""
     folder = work / DUMP
     await asyncio.to_thread(make_private_folder, folder)
-    async with postgres_store(settings, read_only=True) as store:
-        dumped = await store.dump(folder)
-        created = await store_id(store)
-    return JournalCopy(folder, StoreKind.POSTGRESQL, dumped.schema, dumped.counts, created, dumped.checkpoints)
+    dumped = await postgres_class().dump(settings.choices.store, folder)
+    store = _id_in(dumped.first)
+    return JournalCopy(folder, StoreKind.POSTGRESQL, dumped.schema, dumped.counts, store, dumped.checkpoints)
 
 
 def _packed(
@@ -221,7 +220,10 @@ def _checkpoints(settings: Settings) -> CheckpointFiles:
 
 def store_id_of(journal: Path) -> str:
     """The id of the store in a file; empty if it has none."""
-    record = first_record(journal, STORE_STREAM)
+    return _id_in(first_record(journal, STORE_STREAM))
+
+
+def _id_in(record: Record | None) -> str:
     event = entry_of(record).event if record else None
     return event.store if isinstance(event, StoreCreated) else ""
 

@@ -16,6 +16,7 @@ from typing import Final, Protocol
 from handrail.domain.backups.manifest import ANOTHER
 from handrail.domain.errors import IntegrityBroken
 from handrail.foundation.atomic_file import make_private_folder
+from handrail.storage.sqlite.file import BEFORE_UPGRADE
 
 LEFT_OUT: Final = frozenset(
     {
@@ -54,6 +55,7 @@ def files_below(home: Path, names: Iterable[str]) -> list[Path]:
 def names_of(home: Path, *, keys: bool) -> list[str]:
     """The entries of a home that are taken: keys, or everything else; checkpoints are taken before the journal."""
     names = {entry.name for entry in home.iterdir()} - LEFT_OUT - {CHECKPOINTS}
+    names = {name for name in names if BEFORE_UPGRADE not in name}  # the journal is in the backup already
     return sorted(names & KEYS if keys else names - KEYS)
 
 

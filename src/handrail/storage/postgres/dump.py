@@ -13,7 +13,8 @@ from msgspec import Struct
 
 from handrail.domain.backups.manifest import ANOTHER, JournalCounts, heads_digest
 from handrail.domain.errors import Conflict, IntegrityBroken, Unavailable
-from handrail.domain.journal.chain import Head
+from handrail.domain.journal.chain import Head, Record
+from handrail.domain.journal.event import STORE_STREAM
 from handrail.storage.postgres.connections import Connection, Connections
 from handrail.storage.postgres.faults import BELOW, store_error
 from handrail.storage.postgres.migration import migrate, shipped
@@ -46,6 +47,11 @@ CHECKPOINTS: Final = """
     select coalesce(max(number), 0) from handrail.checkpoint where log = (select max(log) from handrail.checkpoint)"""
 """The number of the newest checkpoint."""
 
+FIRST: Final = """
+    select stream, n, at, kind, actor, step, attempt, format, salt, body, hash, erased from handrail.event
+    where stream = $1 and n = 1"""
+"""The first event of a stream."""
+
 HAS_CONTENT: Final = "select exists (select from handrail.event) or exists (select from handrail.checkpoint)"
 """Whether a store has anything in it."""
 
@@ -74,6 +80,8 @@ class DumpDescription(Struct, frozen=True):
 class Dumped(Struct, frozen=True):
     """A finished dump."""
 
+    first: Record | None
+    """The first event of the store's own stream: it has the store's id."""
     schema: int
     checkpoints: int
     counts: JournalCounts
@@ -93,9 +101,10 @@ async def dump(connections: Connections, folder: Path) -> Dumped:
             await connection.copy_from_query(query, output=target, format="binary", timeout=COPY_S)
         counts = await _counts(connection)
         newest = int(await connection.fetchval(CHECKPOINTS))
+        created = await connection.fetchrow(FIRST, STORE_STREAM)
     description = DumpDescription(schema, eras, tuple(tables))
     (folder / DESCRIPTION).write_bytes(msgspec.json.encode(description))
-    return Dumped(schema, newest, counts)
+    return Dumped(Record(*created) if created else None, schema, newest, counts)
 
 
 async def counts_of(connections: Connections) -> JournalCounts:

@@ -22,6 +22,7 @@ from handrail.engine.journal import LAST, Placed, Row
 from handrail.engine.measuring.measures import NO_MEASURES, Measures
 from handrail.engine.running.lease import FOR_EVER, NONE_RESTS, Lease, LeaseHolder
 from handrail.storage.admission import admitted_bytes, require_belonging, require_few, require_owner
+from handrail.storage.migrations import Migration
 from handrail.storage.node_box import NodeBox
 from handrail.storage.postgres import amend as postgres_amend
 from handrail.storage.postgres import lease as postgres_lease
@@ -99,9 +100,27 @@ class PostgresStore:
         """Limits of calls over all nodes."""
         return PostgresLimits(self._connections)
 
-    async def dump(self, folder: Path) -> Dumped:
-        """Write the journal as it is now into files; see dump.py."""
-        return await dump(self._connections, folder)
+    @classmethod
+    async def dump(cls, url: str, folder: Path, *, busy_ms: int = 5_000) -> Dumped:
+        """Write the journal at this address as it is now into files, whatever its schema; see dump.py."""
+        connections = Connections(Address(url), wait_s=busy_ms / 1_000)
+        try:
+            await connections.check()
+            return await dump(connections, folder)
+        finally:
+            await connections.close()
+
+    @classmethod
+    async def migration_state(cls, url: str, *, busy_ms: int = 5_000) -> tuple[int, int, list[Migration]]:
+        """The schema of the store at this address, the newest that is known here, and the migrations between them."""
+        connections, known = Connections(Address(url), wait_s=busy_ms / 1_000), shipped()
+        try:
+            await connections.check()
+            async with connections.reading() as connection:
+                lacking = await missing(connection, known)
+        finally:
+            await connections.close()
+        return known[-1].number - len(lacking), known[-1].number, lacking
 
     async def counts(self) -> JournalCounts:
         """The journal in numbers and digests, as it is now."""

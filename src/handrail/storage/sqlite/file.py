@@ -16,13 +16,15 @@ from handrail.domain.errors import IntegrityBroken, Unavailable
 from handrail.foundation.atomic_file import make_private_folder, sync_folder
 from handrail.storage.migrations import Migration
 from handrail.storage.sqlite.faults import BELOW, PRIMARY_CODE, StoreLocation, code_of, store_error
-from handrail.storage.sqlite.migration import migrate, pending
+from handrail.storage.sqlite.migration import applied_schema, migrate, pending
 from handrail.storage.sqlite.queries import BEGIN_WRITE, ROLLBACK
 
 APPLICATION_ID: Final = 0x48524A4C
 SQLITE_NEEDED: Final = (3, 37, 0)  # STRICT tables
 WAL_PAGES: Final = 4_000  # about 16 MB; fewer and larger checkpoints than by default
 WAL_BYTES_KEPT: Final = 64_000_000
+BEFORE_UPGRADE: Final = ".schema-"
+"""Between the name of a journal and the schema of its copy from before an upgrade."""
 CACHE_KIB: Final = 4_000
 RETRY_S: Final = 0.01
 
@@ -60,6 +62,8 @@ def open_writer(place: StoreLocation, migrations: Sequence[Migration]) -> sqlite
                 connection.execute(setting)
             _switch_to_wal(connection, place)
             _require_writable(connection, place)
+            if (schema := applied_schema(connection)) and pending(connection, migrations):
+                keep_before_upgrade(connection, place.path, schema)
             migrate(connection, migrations)
     except BELOW as error:
         raise store_error(error, place) from error
@@ -79,6 +83,25 @@ def open_reader(place: StoreLocation) -> sqlite3.Connection:
             return _connect(place, "ro&immutable=1")
         raise store_error(error, place) from error
     return connection
+
+
+def keep_before_upgrade(connection: sqlite3.Connection, path: Path, schema: int) -> None:
+    """Keep a copy of a journal before its tables are changed: the way back to an older handrail.
+
+    Only the copy from before the last upgrade stays. Without space for it nothing is upgraded."""
+    kept = path.with_name(f"{path.name}{BEFORE_UPGRADE}{schema}")
+    if kept.exists():
+        return
+    part = kept.with_name(f"{kept.name}.{os.urandom(4).hex()}.part")
+    try:
+        os.close(os.open(part, os.O_CREAT | os.O_EXCL, 0o600))
+        connection.execute("VACUUM INTO ?", (str(part),))
+        part.replace(kept)
+    finally:
+        part.unlink(missing_ok=True)
+    for older in path.parent.glob(f"{path.name}{BEFORE_UPGRADE}*"):
+        if older != kept:
+            older.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from handrail.domain.errors import Unavailable
 from handrail.engine.clock import system_clock
-from handrail.storage.migrations import Migration, migrations_in, not_applied
+from handrail.storage.migrations import Migration, migrations_in, newer_store, not_applied
 from handrail.storage.sqlite.queries import BEGIN_WRITE, COMMIT, ROLLBACK
 
 FOLDER: Final = Path(__file__).parent / "sql"
@@ -54,6 +55,17 @@ def migrate(connection: sqlite3.Connection, migrations: Sequence[Migration]) -> 
 def pending(connection: sqlite3.Connection, migrations: Sequence[Migration]) -> list[Migration]:
     """The migrations that were not applied to this database yet."""
     return not_applied(_applied(connection), migrations)
+
+
+def applied_schema(connection: sqlite3.Connection) -> int:
+    """The number of the newest migration of a database; 0 if none was applied."""
+    return max(_applied(connection), default=0)
+
+
+def newer_schema(connection: sqlite3.Connection, known: int) -> Unavailable | None:
+    """Why a program that knows this schema must not use a database any more; None if it may."""
+    present = applied_schema(connection)
+    return newer_store(present, known) if present > known else None
 
 
 def _applied(connection: sqlite3.Connection) -> Mapping[int, str]:

@@ -12,12 +12,13 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Final, TypeVar
 
-from handrail.domain.errors import IntegrityBroken
+from handrail.domain.errors import HandrailError, IntegrityBroken
 from handrail.domain.journal.chain import Record
 from handrail.engine.journal import Placed, Row
 from handrail.storage.admission import closed
 from handrail.storage.sqlite.faults import BELOW, StoreLocation, store_error
 from handrail.storage.sqlite.file import closed_on_error, open_reader
+from handrail.storage.sqlite.migration import newer_schema, shipped
 from handrail.storage.sqlite.queries import BEGIN_READ, LAST_PLACE, ROLLBACK
 from handrail.storage.sqlite.rows import event_rows_after, lane_rows_after
 
@@ -89,7 +90,7 @@ class Readers:
         try:
             return question(connection)
         except BELOW as error:
-            raise store_error(error, self._place) from error
+            raise _newer(connection) or store_error(error, self._place) from error
         finally:
             self._idle.append(connection)
 
@@ -136,6 +137,14 @@ class ReadSnapshot:
         """End the read transaction."""
         with self._lock:
             self._connection.close()
+
+
+def _newer(connection: sqlite3.Connection) -> HandrailError | None:
+    """Whether a query failed because a newer handrail has changed the tables: that is no damage."""
+    try:
+        return newer_schema(connection, shipped()[-1].number)
+    except BELOW:
+        return None
 
 
 def _require_behind(last: int, after: int) -> None:

@@ -24,6 +24,7 @@ from handrail.storage.sqlite import queries
 from handrail.storage.sqlite.append import Append, Appender
 from handrail.storage.sqlite.faults import BELOW, Fault, StoreLocation, fault_of, stopped, store_error
 from handrail.storage.sqlite.inbox import Inbox
+from handrail.storage.sqlite.migration import applied_schema, newer_schema
 from handrail.storage.sqlite.scrub import Scrubber
 
 CLOSE_WAIT_MS: Final = 200
@@ -60,6 +61,9 @@ class Writer:
         self._appender = Appender(connection)
         self._inbox: Inbox[Job] = Inbox(place.name)
         self._process = os.getpid()
+        self._schema = applied_schema(connection)
+        self._seen = -1
+        """The version of the file in which the schema was looked at last."""
         self._broken: HandrailError | None = None
         self._scrubber = Scrubber(connection, busy_ms=place.busy_ms)
         self._thread = Thread(target=self._work, name="handrail-writer", daemon=True)
@@ -168,10 +172,20 @@ class Writer:
             with suppress(*BELOW):
                 self._scrubber.empty_log(patience_ms=CLOSE_WAIT_MS)
 
+    def _require_own_schema(self) -> None:
+        """Refuse to write once a newer handrail has migrated the file; looked at only after others have written."""
+        (version,) = self._connection.execute(queries.OTHERS_WROTE).fetchone()
+        if version == self._seen:
+            return
+        if (newer := newer_schema(self._connection, self._schema)) is not None:
+            raise newer
+        self._seen = version
+
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         self._connection.execute(queries.BEGIN_WRITE)
         try:
+            self._require_own_schema()
             yield
             self._connection.execute(queries.COMMIT)
         except BaseException:

@@ -106,12 +106,7 @@ def test_a_dump_is_loaded_whole_or_not_at_all(fleet: list[Machine], tmp_path: Pa
     one, _ = fleet
     folder = tmp_path / "dump"
     folder.mkdir()
-
-    async def dumped() -> None:
-        async with await PostgresStore.open(one.url) as store:
-            await store.dump(folder)
-
-    asyncio.run(dumped())
+    asyncio.run(PostgresStore.dump(one.url, folder))
     (folder / "head.copy").write_bytes((folder / "head.copy").read_bytes()[:-30])
     target = asyncio.run(new_database(tmp_path, "half"))
     with pytest.raises(HandrailError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from handrail.interfaces.cli.db import backup, follow, salvage, sharing
+from handrail.interfaces.cli.db import backup, follow, migrate, salvage, sharing
 
 
 @click.group()
@@ -14,6 +14,7 @@ def command() -> None:
 
 for _one in (
     *(backup.backup, backup.backups, backup.restore, backup.verify, backup.recipient),
+    migrate.migrate,
     follow.follow,
     salvage.salvage,
     *(sharing.copy, sharing.key, sharing.admit, sharing.era),
