@@ -1,8 +1,8 @@
 """Logging: JSON lines in a file under HANDRAIL_HOME/logs, readable text on stderr, nothing on stdout.
 
 One file per day, which all processes append to, and the next part of it when one is full. Files are private, never
-renamed, and old ones are deleted. A record has `run`, `step` and `duration_ms` if the caller gives them:
-`log.info("...", extra={"run": run_id})`."""
+renamed, and old ones are deleted. A record has the process, the ids of the task that logs it (project, run, step:
+foundation/log_context.py), and what the caller gives: `log.info("...", extra={"duration_ms": 12})`."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from typing import IO, Any, Final
 import msgspec
 
 from handrail.foundation.atomic_file import make_private_folder
+from handrail.foundation.log_context import log_ids
 from handrail.foundation.log_text import clean_log_text, clean_logs_with
 from handrail.foundation.private_append import open_to_append
 from handrail.foundation.visible_text import visible, visible_json
 
+IDS: Final = ("project", "run", "step")
 FIELDS: Final = ("run", "step", "attempt", "duration_ms")
 FILE_BYTES_MAX: Final = 50_000_000
 PARTS_MAX: Final = 4
@@ -57,7 +59,10 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The record as a line of JSON."""
-        line = {"at": _instant(record), "level": record.levelname.lower(), "from": record.name}
+        line: dict[str, Any] = {"at": _instant(record), "level": record.levelname.lower(), "from": record.name}
+        line["process"] = record.process
+        ids = log_ids()
+        line |= {name: ids[name] for name in IDS if name in ids}
         line |= {name: _cleaned(getattr(record, name)) for name in FIELDS if hasattr(record, name)}
         line["message"] = clean_log_text(record.getMessage())
         if record.exc_info:

@@ -13,7 +13,7 @@ from interfaces.http.live_console import serving
 from interfaces.metrics.load import COMPLETES
 from interfaces.shell import Shell, until
 
-HEAVY = ("prometheus_client", "opentelemetry.sdk")
+HEAVY = ("prometheus_client",)
 
 
 def test_scraping_needs_a_token_that_opens_nothing_else(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from handrail.engine.running.calls.postponed_steps import Postponements
 from handrail.engine.running.host import Reason, Rest
 from handrail.engine.running.lease import Lease
 from handrail.engine.running.pause import Pause
+from handrail.foundation.log_context import logged_as
 
 BATCH: Final = 200
 """How many commands are journaled in one append."""
@@ -144,7 +145,10 @@ class Conductor:
         """Take another turn soon."""
         self._is_wanted = True
         if self._task is None and not self.is_lost and not self._pause.is_on:
-            self._task = asyncio.get_running_loop().create_task(self._work())
+            self._task = asyncio.get_running_loop().create_task(
+                # The task inherits the context of who woke it, which may be a request about something else.
+                logged_as(self._work, run=self.lease.run, project=self.run.project)
+            )
 
     async def stop(self, grace_s: float) -> None:
         """Start nothing more; calls in progress may end within the grace period."""
@@ -288,7 +292,7 @@ class Conductor:
             self.parts.throttle.leave(tool.spec)
             self.wake()
 
-        self.calls.start(name, self._attempt(attempt), on_end=ended)
+        self.calls.start(name, logged_as(lambda: self._attempt(attempt), step=attempt.path), on_end=ended)
         return []
 
     async def _attempt(self, attempt: Attempt) -> None:

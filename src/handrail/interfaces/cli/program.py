@@ -36,6 +36,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "doctor": "check the installation and say how to fix problems",
     "init": "add handrail to the settings of your clients, or remove it",
     "journal": "show, export, verify, checkpoint and erase",
+    "logs": "show and follow what handrail logged here",
     "mcp": "the stdio server that clients start",
     "nodes": "list who executes runs here, pause and resume a node",
     "open": "open the console in a browser",

@@ -11,7 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-from handrail.domain.metrics.catalog import METRICS, MetricKind
+from handrail.domain.metrics.catalog import METRICS, Metric, MetricKind
 from handrail.domain.metrics.figures import Figures
 from handrail.interfaces.metrics.store_gauges import Gauges
 
@@ -35,20 +35,30 @@ class _Collector(Collector):
 
     def collect(self) -> Iterator[Family]:
         """Every metric of the catalogue, also those without a value: who asks sees that it is there."""
+        make = {
+            MetricKind.COUNTER: self._counter,
+            MetricKind.HISTOGRAM: self._histogram,
+            MetricKind.GAUGE: self._gauge,
+        }
         for metric in METRICS:
-            if metric.kind is MetricKind.COUNTER:
-                counter = CounterMetricFamily(metric.name, metric.help, labels=metric.labels)
-                values = dict(self._figures.counts[metric.name]) or ({} if metric.labels else {(): 0})
-                for labels, count in values.items():
-                    counter.add_metric(labels, count)
-                yield counter
-            elif metric.kind is MetricKind.HISTOGRAM:
-                histogram = HistogramMetricFamily(metric.name, metric.help, labels=metric.labels)
-                for labels, one in dict(self._figures.histograms[metric.name]).items():
-                    histogram.add_metric(labels, buckets=list(one.cumulative()), sum_value=one.total)
-                yield histogram
-            else:
-                gauge = GaugeMetricFamily(metric.name, metric.help, labels=metric.labels)
-                for labels, value in self._gauges.get(metric, {}).items():
-                    gauge.add_metric(labels, value)
-                yield gauge
+            yield make[metric.kind](metric)
+
+    def _counter(self, metric: Metric) -> Family:
+        family = CounterMetricFamily(metric.name, metric.help, labels=metric.labels)
+        # Copied: the thread of the store may add to it meanwhile.
+        values = dict(self._figures.counts[metric.name]) or ({} if metric.labels else {(): 0})
+        for labels, count in values.items():
+            family.add_metric(labels, count)
+        return family
+
+    def _histogram(self, metric: Metric) -> Family:
+        family = HistogramMetricFamily(metric.name, metric.help, labels=metric.labels)
+        for labels, one in dict(self._figures.histograms[metric.name]).items():
+            family.add_metric(labels, buckets=list(one.cumulative()), sum_value=one.total)
+        return family
+
+    def _gauge(self, metric: Metric) -> Family:
+        family = GaugeMetricFamily(metric.name, metric.help, labels=metric.labels)
+        for labels, value in self._gauges.get(metric, {}).items():
+            family.add_metric(labels, value)
+        return family

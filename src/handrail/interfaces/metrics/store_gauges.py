@@ -74,12 +74,12 @@ def _health(report: HealthReport) -> Values:
 
 
 def _load(programs: Sequence[Assembly]) -> Gauges:
-    runs, calls, calls_max, queued = map(sum, zip(*(one.worker.load() for one in programs), strict=True))
+    runs, calls, most, queued = map(sum, zip(*(one.worker.load() for one in programs), strict=True))
     node = programs[0].worker.settings.node
     card = node.present() if node is not None else None
     return {
         catalog.CALLS_RUNNING: {(): calls},
-        catalog.CALLS_MAX: {(): calls_max},
+        catalog.CALLS_MAX: {(): most},
         catalog.CALLS_QUEUED: {(): queued},
         catalog.RUNS_EXECUTED: {(): runs},
         catalog.SLOTS: {("used",): card.used, ("total",): card.slots} if card is not None else {},

@@ -261,11 +261,19 @@ class Attempt:
     async def _finish(self, answer: ToolAnswer, *before: Command) -> None:
         answer = _undone(answer) if self.is_undo else self._checked(answer)
         outcome = await self._judged(answer) or self._outcome(answer)
+        self._log(answer)
         await self._report(answer, *before, outcome)
         if answer.late is not None:
             await self._note_late(answer.late)
         # Last, since the outcome must be in the journal even if the stream of the server can't be written.
         await self.parts.breakers.note(self.server, answer.category, answer.message, now=self.parts.clock())
+
+    def _log(self, answer: ToolAnswer) -> None:
+        state = self.run.step(self.path)
+        number = (state.undo_attempts if self.is_undo else state.attempts) + 1
+        outcome = "ok" if answer.category is None else answer.category.value
+        what = f"undo by {self._called.spec.name}" if self.is_undo else f"call of {self.tool.spec.name}"
+        log.info("%s: %s", what, outcome, extra={"attempt": number, "duration_ms": answer.took_ms})
 
     def _checked(self, answer: ToolAnswer) -> ToolAnswer:
         """The answer, or a failure if its output does not match the step's schema."""

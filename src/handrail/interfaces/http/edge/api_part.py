@@ -247,6 +247,8 @@ class ApiPart:
         run = str(request.path_params.get("run", ""))
         is_large = isinstance(error, Limited) and "bytes" in str(error)
         made = problem_of(error, status=413 if is_large else status, instance=request.url.path, run=run)
+        about = {"run": run} if run else {}
+        log.info("%s %s refused: %d %s", request.method, request.url.path, made.status, error.name, extra=about)
         return problem_response(made, self._secrets)
 
     def _json(self, value: Any) -> bytes:

@@ -82,6 +82,7 @@ class SignIn:
         # Taken out before anything else: two requests with one ticket must not both get in.
         taken = self._tickets.pop(_hash(ticket), None)
         if taken is None:
+            log.info("a sign-in was refused: its link is unknown, used or too old")
             return None
         cookie, key = secrets.token_urlsafe(SECRET_BYTES), secrets.token_urlsafe(SECRET_BYTES)
         new = NewSession(cookie, key, taken.project or otherwise)

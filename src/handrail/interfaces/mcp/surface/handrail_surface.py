@@ -134,6 +134,7 @@ class HandrailSurface:
         return clean
 
     async def _refused(self, error: HandrailError, name: str, arguments: Mapping[str, Any]) -> ToolReply:
+        log.info("tool %s refused: %s", name, error.name, extra={"run": arguments.get("run", "")})
         try:
             # A setting that was changed and is not read yet may be why; other errors have nothing to do with it.
             if isinstance(error, Forbidden) and (note := self.lazy.watch.note()):
