@@ -39,8 +39,8 @@ from handrail.domain.journal.store_event import BreakerClosed, BreakerOpened, Br
 from handrail.domain.json import JsonObject, canonical_bytes, digest
 from handrail.domain.scheduling.breaker import BreakerStatus
 from handrail.engine import pinned_definitions
+from handrail.engine.measuring import step_lookup
 from handrail.engine.proving.stream_fold import change_of
-from handrail.engine.reading import tool_stats as figures_module
 from handrail.engine.reading import tool_tally
 from handrail.engine.reading.tool_stats import EARLIER_MS, ToolReport, breakers_of, tool_figures
 from handrail.engine.reading.tool_tally import Outage, Tally, Times, ToolFigures
@@ -251,7 +251,7 @@ async def test_little_is_remembered_and_yet_all_is_found(
     journalist: Journalist, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for bound in ("RUNS_KEPT", "STEPS_KEPT"):
-        monkeypatch.setattr(figures_module, bound, 1)
+        monkeypatch.setattr(step_lookup, bound, 1)
     monkeypatch.setattr(pinned_definitions, "DEFINITIONS_KEPT", 1)
     monkeypatch.setattr(tool_tally, "OPEN_MAX", 1)
     other = "run_bbbbbbbb"
