@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from handrail.domain.checks.finding import FixedBy
 from handrail.domain.run.baseline import Baseline
 from handrail.engine.checking.rule import Baselines, Rule, Setting
 from handrail.rules.files import baseline as baseline_module
@@ -144,7 +145,7 @@ async def test_a_beginning_that_was_rewritten_away_is_never_a_pass(project: Path
         parameters = {} if rule is no_secrets else {"paths": ["."]}
         [found] = (await rule.apply(parameters, gone)).findings
         assert found.unapplied, rule
-        assert "there is no commit" in found.message
+        assert "is gone: it was amended or rebased away" in found.message
 
 
 async def test_a_beginning_is_commit_branch_tree_and_what_was_not_committed(project: Path) -> None:
@@ -215,3 +216,19 @@ async def test_changes_inside_a_submodule_are_seen(project: Path, tmp_path: Path
     assert message.startswith("sub/x.py has changed since the start of the run")
     assert [one.where for one in (await no_secrets.apply({}, run)).findings] == ["sub/x.py:1:8"]
     assert await said(git_clean, run) == ["sub/x.py has changes that are not committed"]
+
+
+@pytest.mark.parametrize("rule", [files_changed, no_secrets])
+async def test_a_start_that_git_has_removed_is_for_a_person_to_fix(rule: Rule, tmp_path: Path) -> None:
+    project = committed(tmp_path / "project", {"a.py": "a = 1\n"})
+    setting = replace(setting_of(project), baselines=Baselines(run=await observed(project)))
+    write(project, {"a.py": "a = 2\n"})
+    git(project, "add", "-A")
+    git(project, "commit", "-q", "--amend", "-m", "another")
+    git(project, "reflog", "expire", "--expire=now", "--all")
+    git(project, "gc", "-q", "--prune=now")
+    parameters = {"paths": ["a.py"]} if rule is files_changed else {}
+    [found] = (await rule.apply(parameters, setting)).findings
+    assert "is gone: it was amended or rebased away" in found.message
+    assert found.fixed_by is FixedBy.PERSON
+    assert found.fix.startswith("start the run again")

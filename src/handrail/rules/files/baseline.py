@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from handrail.domain.checks.finding import FixedBy
 from handrail.domain.run.baseline import Baseline
 from handrail.engine.checking.rule import Setting
 from handrail.rules.files.git import branch_of, changes, commit_of, present
@@ -130,6 +131,17 @@ def not_comparable(name: str, why: str) -> GitUnavailable:
     return GitUnavailable(f"this can't be compared with {name}: {why}", START_AGAIN)
 
 
+async def require_start(project: ProjectFiles, since: Since) -> None:
+    """GitUnavailable if the commit of the start is gone, which an agent can't fix; others are named by who asks."""
+    try:
+        await commit_of(project, since.commit)
+    except GitUnavailable as error:
+        if error.by is not FixedBy.AGENT or since.name == since.commit:
+            raise
+        gone = f"its commit {since.commit[:12]} is gone: it was amended or rebased away, and git removed it"
+        raise not_comparable(since.name, gone) from error
+
+
 def _listed(baseline: Baseline) -> Mapping[str, str]:
     """The digests, unless they were erased from the journal."""
     return {path: mark for path, mark in baseline.dirty.items() if isinstance(mark, str)}
@@ -137,6 +149,7 @@ def _listed(baseline: Baseline) -> Mapping[str, str]:
 
 async def changes_since(project: ProjectFiles, since: Since) -> Changes:
     """What has changed since then, committed or not; also what was not committed then and is gone now."""
+    await require_start(project, since)
     found = await changes(project, since.commit)
     now = await _marks_now(project, since)
     hidden = await newly_ignored(project, since.rules)

@@ -13,7 +13,7 @@ from handrail.domain.errors import Invalid
 from handrail.domain.language.pattern import linear_pattern
 from handrail.engine.checking.rule import Setting
 from handrail.rules.cards import COMMITS_SINCE as CARD
-from handrail.rules.files.baseline import commits_after
+from handrail.rules.files.baseline import commits_after, require_start
 from handrail.rules.files.git import version_of
 from handrail.rules.files.git_history import commits_since as commits_of
 from handrail.rules.files.git_language import Commit
@@ -31,6 +31,7 @@ async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcom
         return CheckOutcome(findings=(unfit(CARD.name, "pattern", str(error)),))
     try:
         since = commits_after(parameters, setting)
+        await require_start(project, since)
         commits = await commits_of(project, since.commit)
         tools = {"git": await version_of(project)}
     except GitUnavailable as error:

@@ -21,7 +21,7 @@ from handrail.domain.checks.rule import CheckOutcome, Evidence
 from handrail.domain.secrets.secret_forms import AWS_ID, AWS_SECRET, Form, forms_in
 from handrail.engine.checking.rule import Setting
 from handrail.rules.cards import NO_SECRETS as CARD
-from handrail.rules.files.baseline import HEAD, changes_since, since_of, state_of
+from handrail.rules.files.baseline import HEAD, changes_since, require_start, since_of, state_of
 from handrail.rules.files.disguised import disguised
 from handrail.rules.files.files_changed import git_evidence
 from handrail.rules.files.git import commit_of
@@ -98,6 +98,7 @@ async def _committed(parameters: Mapping[str, Any], project: ProjectFiles, since
     """What files contained in the commits since then: a secret stays there, also if a later commit removes it."""
     if not _compares(parameters):
         return {}
+    await require_start(project, since)
     versions = await versions_since(project, since.commit)
     named = [one for one in versions if is_in(one.path, parameters.get("paths", ["."]))]
     known = await contents(project, (one.oid for one in named))
