@@ -16,8 +16,11 @@ from pathlib import Path
 import pytest
 
 from handrail.rules.compiles import compiles
+from handrail.rules.files.project import project_at
 from handrail.rules.tests_pass import tests_pass
+from handrail.rules.toolchain.installed.caches import linked_packages
 from handrail.rules.toolchain.installed.shims import past_shim
+from handrail.rules.toolchain.site import site_at
 from outside.debian import bubblewrap
 from outside.nodejs import installed
 from outside.toolchains import of_machine, toolchains
@@ -47,6 +50,16 @@ func TestOne(t *testing.T) {
 }
 """
 PNPM = "#!/usr/bin/env node\nconsole.log(process.argv.slice(2).join(' ') + ': 2 passed');\n"
+
+
+def test_packages_behind_a_link_are_shown_and_no_other_folder_is(tmp_path: Path) -> None:
+    project, elsewhere = made(tmp_path / "project", {"package.json": "{}"}), tmp_path / "store" / "node_modules"
+    elsewhere.mkdir(parents=True)
+    (project / "node_modules").symlink_to(elsewhere)
+    assert linked_packages(site_at(project_at(project, ()))) == (elsewhere,)
+    (project / "node_modules").unlink()
+    (project / "node_modules").symlink_to(tmp_path)
+    assert linked_packages(site_at(project_at(project, ()))) == ()
 
 
 @pytest.fixture

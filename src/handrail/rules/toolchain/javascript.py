@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from handrail.domain.checks.finding import FixedBy
-from handrail.rules.toolchain.installed.caches import node_stores
+from handrail.rules.toolchain.installed.caches import linked_packages, node_stores
 from handrail.rules.toolchain.installed.nodes import node_of
 from handrail.rules.toolchain.linters.of_javascript import javascript_lint
 from handrail.rules.toolchain.node.testing import (
@@ -39,7 +39,9 @@ _reads_javascript = re.compile(r'"(?:allowJs|checkJs)"\s*:\s*true')
 
 def _node(site: Site) -> FoundProgram | None:
     found = node_of(site)
-    return FoundProgram("node", found.path, found.why, needs=node_stores()) if found else None
+    return (
+        FoundProgram("node", found.path, found.why, needs=(*node_stores(), *linked_packages(site))) if found else None
+    )
 
 
 def _build(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:

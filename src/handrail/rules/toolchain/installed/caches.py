@@ -14,7 +14,9 @@ from msgspec import Struct, field
 
 from handrail.domain.secrets.secret_forms import looks_secret
 from handrail.rules.toolchain.installed.installation import is_installation, text_of
+from handrail.rules.toolchain.site import Site
 
+PACKAGES: Final = "node_modules"
 NODE_STORES: Final = (
     ".local/share/pnpm/store",
     ".pnpm-store",
@@ -123,3 +125,12 @@ def node_stores() -> tuple[Path, ...]:
     corepack = os.environ.get("COREPACK_HOME")
     places = [*(Path.home() / name for name in NODE_STORES), *([Path(corepack)] if corepack else [])]
     return tuple(place for place in places if place.is_dir())
+
+
+def linked_packages(site: Site) -> tuple[Path, ...]:
+    """Where `node_modules` leads to, if it is a link out of the project.
+
+    Only to a folder of that name: a project could else have any folder of its user shown to its tests."""
+    links = [folder / PACKAGES for folder in site.above()]
+    found = [link.resolve() for link in links if link.is_symlink()]
+    return tuple(place for place in found if place.name == PACKAGES and place.is_dir())
