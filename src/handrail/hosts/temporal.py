@@ -274,8 +274,11 @@ class RoomSlots(CustomSlotSupplier):
         return SlotPermit()
 
     def try_reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit | None:
-        """None: it is asked from another thread, where the node can't be looked at."""
-        return None
+        """A slot for an activity that comes with the answer to a workflow: that saves a poll."""
+        try:
+            return SlotPermit() if self._used < SLOTS and self._room() != 0 else None
+        except RuntimeError:
+            return None  # asked from a thread of the library: a node with slots counts in its own loop only
 
     def mark_slot_used(self, ctx: SlotMarkUsedContext) -> None:
         """One more activity is under way."""

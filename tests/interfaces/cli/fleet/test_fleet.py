@@ -90,7 +90,9 @@ def test_a_step_runs_on_a_node_with_its_labels_and_a_wait_for_one_has_a_name(two
         assert one.json("run", "show", run)["status"] == "running"
         (train,) = [step for step in one.json("run", "show", run, "--full")["steps"] if step["id"] == "train"]
         assert train["waits_for"] == [{"kind": "node", "reason": waits}]
-        assert waits in other.run("run", "show", run).output
+        shown = other.run("run", "show", run)
+        assert waits in shown.output
+        assert "no process executes it" not in shown.output + shown.stderr
         (waiting,) = one.json("nodes")["by_label"]
         assert waiting == {"needs": "gpu", "runs": 1, "nodes": 0}
         with other.process("worker", "--labels", "gpu,linux"):

@@ -38,4 +38,6 @@ async def _is_left(look: StoreReader, status: Status) -> bool:
         return False  # how to work on a run of another project is said with its status
     row = await look.store.run(status.run)
     lease_holder = await look.store.lease_holder(status.run)
-    return row is not None and row.status in RUN_WORKING and lease_holder is not None and not lease_holder.owner
+    if lease_holder is None or lease_holder.needs:
+        return False  # a process without what it needs could not go on either; what that is, its status says
+    return row is not None and row.status in RUN_WORKING and not lease_holder.owner
