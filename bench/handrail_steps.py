@@ -15,6 +15,7 @@ from argparse import Namespace
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from bench.peers.floor import ONE_RUN, WARM_RUNS, WARM_STEPS, Clock, Spent, at_once, command_line, report
@@ -34,9 +35,10 @@ PURE, NOTE, HOLD = "value.set", "bench.note", "bench.hold"
 @asynccontextmanager
 async def parts(home: Path, tools: Sequence[PythonTool] = ()) -> AsyncIterator[Worker]:
     """Handrail's worker, over the journal in this folder, with these tools beside its own."""
-    settings = read_settings({"home": str(home), "project": str(home)}, {"HANDRAIL_CALLS": "10000"})
-    async with open_assembly(settings, tools=tools) as program:
-        yield program.worker
+    with TemporaryDirectory() as project:  # a project is never in HANDRAIL_HOME
+        settings = read_settings({"home": str(home), "project": project}, {"HANDRAIL_CALLS": "10000"})
+        async with open_assembly(settings, tools=tools) as program:
+            yield program.worker
 
 
 async def start(worker: Worker, definition: Definition) -> str:
