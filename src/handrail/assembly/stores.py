@@ -34,6 +34,7 @@ from handrail.storage.sqlite.store import SqliteStore
 from handrail.storage.witnesses.home_copy import HomeCopy
 
 if TYPE_CHECKING:
+    from handrail.storage.postgres.dump import PostgresDump
     from handrail.storage.postgres.store import PostgresStore
 
 POSTGRES: Final = ("postgresql", "postgres")
@@ -145,27 +146,35 @@ async def postgres_store(
 ) -> AsyncIterator[PostgresStore]:
     """The store in PostgreSQL that the settings name, without its log and keys."""
     address, busy_ms = settings.choices.store, _busy_ms(settings)
-    kind = postgres_class()
+    try:
+        # Late: the driver is an extra, and takes 60 ms of a start that most do without.
+        from handrail.storage.postgres.store import PostgresStore
+    except ImportError as error:
+        raise _without_driver() from error
     opening = (
-        kind.open_migrated(address, busy_ms=busy_ms)
+        PostgresStore.open_migrated(address, busy_ms=busy_ms)
         if read_only
-        else kind.open(address, busy_ms=busy_ms, measures=measures)
+        else PostgresStore.open(address, busy_ms=busy_ms, measures=measures)
     )
     async with await opening as store:
         yield store
 
 
-def postgres_class() -> type[PostgresStore]:
-    """The store in PostgreSQL, without opening one."""
+def postgres_dump(settings: Settings) -> PostgresDump:
+    """The journal in PostgreSQL as a whole, without opening its store."""
     try:
-        # Late: the driver is an extra, and takes 60 ms of a start that most do without.
-        from handrail.storage.postgres.store import PostgresStore
+        from handrail.storage.postgres.address import Address
+        from handrail.storage.postgres.dump import PostgresDump
     except ImportError as error:
-        raise Unavailable(
-            "a store in PostgreSQL needs its driver, which is not installed",
-            hint="install it: `pip install 'handrail[postgres]'`",
-        ) from error
-    return PostgresStore
+        raise _without_driver() from error
+    return PostgresDump(Address(settings.choices.store), _busy_ms(settings))
+
+
+def _without_driver() -> Unavailable:
+    return Unavailable(
+        "a store in PostgreSQL needs its driver, which is not installed",
+        hint="install it: `pip install 'handrail[postgres]'`",
+    )
 
 
 async def shared_parts(

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from handrail.assembly.backups.taking import BackupRequest, make_backup
 from handrail.assembly.opening import open_reader
-from handrail.assembly.stores import is_shared, postgres_class, writing_store
+from handrail.assembly.stores import is_shared, postgres_dump, writing_store
 from handrail.domain.errors import IntegrityBroken, NotFound
 from handrail.engine.clock import system_clock, system_entropy
 from handrail.engine.record_writer import RecordWriter
@@ -39,7 +39,7 @@ class Upgraded(Struct, frozen=True):
 async def upgrade_plan(settings: Settings) -> UpgradePlan:
     """What has to be applied to the store; refuses one that is newer than this program."""
     if is_shared(settings):
-        schema, known, missing = await postgres_class().migration_state(settings.choices.store)
+        schema, known, missing = await postgres_dump(settings).migration_state()
     else:
         if not settings.journal.exists():
             raise NotFound("this home has no journal", hint="it is created with the newest schema on first use")

@@ -9,6 +9,8 @@ from handrail.domain.journal.chain import Head
 from handrail.domain.journal.projection import NO_CHANGE
 from handrail.domain.journal.store_event import BreakerProbed
 from handrail.engine.proving.audit import verify
+from handrail.storage.postgres.address import Address
+from handrail.storage.postgres.dump import PostgresDump
 from handrail.storage.postgres.store import PostgresStore
 from storage.postgres.databases import new_database
 from support import record_writer
@@ -35,7 +37,7 @@ async def test_dumps_under_load_are_whole(tmp_path: Path) -> None:
                 before = dict(acknowledged)
                 folder = tmp_path / f"dump{turn}"
                 folder.mkdir()
-                dumped = await PostgresStore.dump(url, folder)
+                dumped = await PostgresDump(Address(url)).dump(folder)
                 await _require_whole(await new_database(tmp_path, f"loaded{turn}"), folder, before, dumped.counts.heads)
         finally:
             for one in writers:
@@ -44,10 +46,10 @@ async def test_dumps_under_load_are_whole(tmp_path: Path) -> None:
 
 
 async def _require_whole(target: str, folder: Path, before: dict[str, int], heads: str) -> None:
-    await PostgresStore.load(target, folder)
+    await PostgresDump(Address(target)).load(folder)
     async with await PostgresStore.open(target) as loaded:
         verdict = await verify(loaded, loaded.checkpoints(""), None, replay=True)
         assert verdict.breaks == ()
-        assert (await loaded.counts()).heads == heads
+        assert (await PostgresDump(Address(target)).counts()).heads == heads
         ends = {head.stream: head.n for head in (await loaded.heads())[1]}
     assert all(ends[stream] >= n for stream, n in before.items()), "acknowledged before the dump started"

@@ -20,7 +20,7 @@ from handrail.domain.errors import IntegrityBroken, Unavailable
 from handrail.domain.journal.chain import Head, body_digest
 from handrail.domain.journal.codec import entry_of
 from handrail.domain.journal.event import STORE_STREAM
-from handrail.domain.journal.salvage import LostStream, Salvaged, salvaged
+from handrail.domain.journal.salvage import LostStream, SalvageResult, salvaged
 from handrail.domain.journal.store_event import PayloadErased
 from handrail.domain.plural import plural
 from handrail.engine.clock import system_clock, system_entropy
@@ -91,7 +91,7 @@ async def _signed_ends(log: CheckpointFile) -> list[Head]:
     return list(ends.values())
 
 
-def _write(old: Path, work: Path, found: Salvaged, damaged: DamagedJournal) -> None:
+def _write(old: Path, work: Path, found: SalvageResult, damaged: DamagedJournal) -> None:
     """Write the new home: the files of the old one, the journal, and the beginnings of streams that are not whole."""
     make_private_folder(work)
     names = [name for keys in (False, True) for name in home_files.names_of(old, keys=keys)] if _is_home(old) else []
@@ -112,7 +112,7 @@ def _is_home(folder: Path) -> bool:
     return (folder / "keys" / KEY_FILE).exists()
 
 
-async def _accept(home: Path, found: Salvaged, *, reason: str, actor: str) -> None:
+async def _accept(home: Path, found: SalvageResult, *, reason: str, actor: str) -> None:
     """Rebuild the rows, record what was lost, sign all of it again, and verify it."""
     record_writer = RecordWriter(system_clock, system_entropy)
     key = open_key(home / "keys", has_checkpoints=False)
@@ -132,7 +132,7 @@ async def _accept(home: Path, found: Salvaged, *, reason: str, actor: str) -> No
         )
 
 
-def _notes_missing(found: Salvaged) -> list[PayloadErased]:
+def _notes_missing(found: SalvageResult) -> list[PayloadErased]:
     """Notes for erased events whose own are lost with the store's stream."""
     entries = [entry_of(one.record).event for one in found.whole.get(STORE_STREAM, ())]
     noted = {(event.stream, event.event) for event in entries if isinstance(event, PayloadErased)}

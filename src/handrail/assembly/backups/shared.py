@@ -13,7 +13,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from handrail.assembly.backups.taking import DUMP
-from handrail.assembly.stores import is_shared, postgres_class, postgres_store, shared_parts, verifiers_of
+from handrail.assembly.stores import is_shared, postgres_dump, postgres_store, shared_parts, verifiers_of
 from handrail.domain.backups.manifest import JournalCounts, SignedManifest
 from handrail.domain.errors import IntegrityBroken, Unavailable
 from handrail.domain.journal.store_event import StoreRestored
@@ -59,7 +59,7 @@ async def throw_away_database(settings: Settings) -> AsyncIterator[str]:
 
 async def load(settings: Settings, home: Path) -> None:
     """Load the unpacked dump in a home into the empty database of the settings."""
-    await postgres_class().load(settings.choices.store, home / DUMP)
+    await postgres_dump(settings).load(home / DUMP)
     await asyncio.to_thread(shutil.rmtree, home / DUMP)
 
 
@@ -68,7 +68,7 @@ async def proved(settings: Settings, signed: SignedManifest) -> tuple[AuditResul
     async with postgres_store(settings, read_only=True) as store:
         verifier = await verifiers_of(PublicKey(bytes.fromhex(signed.key)), store)
         verdict = await verify(store, store.checkpoints(""), verifier, replay=True)
-        return verdict, await store.counts()
+    return verdict, await postgres_dump(settings).counts()
 
 
 async def mark_restored(settings: Settings, event: StoreRestored, *, has_keys: bool, actor: str) -> None:

@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from handrail.assembly.backups.register import BackupRegister, KnownBackup
-from handrail.assembly.stores import is_shared, postgres_class
+from handrail.assembly.stores import is_shared, postgres_dump
 from handrail.domain.backups.manifest import (
     BackupPart,
     JournalCounts,
@@ -149,7 +149,7 @@ async def _dumped(settings: Settings, work: Path) -> JournalCopy:
     """A consistent dump of a journal in PostgreSQL."""
     folder = work / DUMP
     await asyncio.to_thread(make_private_folder, folder)
-    dumped = await postgres_class().dump(settings.choices.store, folder)
+    dumped = await postgres_dump(settings).dump(folder)
     store = _id_in(dumped.first)
     return JournalCopy(folder, StoreKind.POSTGRESQL, dumped.schema, dumped.counts, store, dumped.checkpoints)
 

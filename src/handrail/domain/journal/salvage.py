@@ -35,7 +35,7 @@ class LostStream(Struct, frozen=True):
     reason: str
 
 
-class Salvaged(Struct, frozen=True):
+class SalvageResult(Struct, frozen=True):
     """What was proved: whole streams in the order of the store, and the beginnings of others, for reading only."""
 
     whole: Mapping[str, Sequence[FoundEvent]] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class Salvaged(Struct, frozen=True):
 
 def salvaged(
     candidates: Iterable[FoundEvent], *, ends: Iterable[Head], rows: Iterable[Head], definitions: frozenset[str]
-) -> Salvaged:
+) -> SalvageResult:
     """What can be proved; `ends` are signed ends of streams, `rows` ends as projections have them."""
     found: dict[str, dict[int, list[FoundEvent]]] = {}
     for one in candidates:
@@ -67,7 +67,7 @@ def salvaged(
         lost.append(LostStream(stream, claimed, len(chain), reason))
         if chain:
             partial[stream] = chain
-    return Salvaged(whole, partial, tuple(lost))
+    return SalvageResult(whole, partial, tuple(lost))
 
 
 def _known(heads: Iterable[Head]) -> dict[str, dict[int, bytes]]:

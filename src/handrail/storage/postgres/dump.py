@@ -5,6 +5,9 @@ beats and limits are left out: they are of processes that are not part of a back
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -15,9 +18,11 @@ from handrail.domain.backups.manifest import ANOTHER, JournalCounts, heads_diges
 from handrail.domain.errors import Conflict, IntegrityBroken, Unavailable
 from handrail.domain.journal.chain import Head, Record
 from handrail.domain.journal.event import STORE_STREAM
+from handrail.storage.migrations import Migration
+from handrail.storage.postgres.address import Address
 from handrail.storage.postgres.connections import Connection, Connections
 from handrail.storage.postgres.faults import BELOW, store_error
-from handrail.storage.postgres.migration import migrate, shipped
+from handrail.storage.postgres.migration import migrate, missing, shipped
 
 TABLES: Final = ("definition", "run", "step", "plan", "event", "head", "checkpoint", "run_secret", "lane")
 """In this order: a row comes after those that it refers to."""
@@ -87,8 +92,46 @@ class Dumped(Struct, frozen=True):
     counts: JournalCounts
 
 
-async def dump(connections: Connections, folder: Path) -> Dumped:
-    """Write the journal into an empty folder, as it is at one moment; others go on writing."""
+@dataclass(frozen=True)
+class PostgresDump:
+    """The journal at one address as a whole, whatever its schema: dumped, loaded and counted."""
+
+    address: Address
+    busy_ms: int = 5_000
+
+    async def dump(self, folder: Path) -> Dumped:
+        """Write the journal as it is at one moment into an empty folder; others go on writing."""
+        async with self._connections() as connections:
+            return await _dumped(connections, folder)
+
+    async def load(self, folder: Path) -> None:
+        """Load a dump into the database, which has no journal yet: all or nothing."""
+        async with self._connections() as connections:
+            await _load(connections, folder)
+
+    async def counts(self) -> JournalCounts:
+        """The journal in numbers and digests, as it is now."""
+        async with self._connections() as connections, connections.snapshot() as connection:
+            return await _counts(connection)
+
+    async def migration_state(self) -> tuple[int, int, list[Migration]]:
+        """The schema of the store, the newest that this program knows, and the migrations between them."""
+        known = shipped()
+        async with self._connections() as connections, connections.reading() as connection:
+            lacking = await missing(connection, known)
+        return known[-1].number - len(lacking), known[-1].number, lacking
+
+    @asynccontextmanager
+    async def _connections(self) -> AsyncIterator[Connections]:
+        connections = Connections(self.address, wait_s=self.busy_ms / 1_000)
+        try:
+            await connections.check()
+            yield connections
+        finally:
+            await connections.close()
+
+
+async def _dumped(connections: Connections, folder: Path) -> Dumped:
     tables = list[DumpedTable]()
     async with connections.snapshot() as connection:
         schema = int(await connection.fetchval(SCHEMA))
@@ -107,12 +150,6 @@ async def dump(connections: Connections, folder: Path) -> Dumped:
     return Dumped(Record(*created) if created else None, schema, newest, counts)
 
 
-async def counts_of(connections: Connections) -> JournalCounts:
-    """The journal in numbers and digests, as it is now."""
-    async with connections.snapshot() as connection:
-        return await _counts(connection)
-
-
 async def _counts(connection: Connection) -> JournalCounts:
     heads = [Head(*row) for row in await connection.fetch(ENDS)]
     events, latest, definitions = await connection.fetchrow(COUNTS)
@@ -121,8 +158,8 @@ async def _counts(connection: Connection) -> JournalCounts:
     )
 
 
-async def load(connections: Connections, folder: Path) -> None:
-    """Load a dump into a database without a journal, all or nothing; then bring it to the present schema."""
+async def _load(connections: Connections, folder: Path) -> None:
+    """Load a dump in the schema that it was made in, then bring it to the present one."""
     try:
         description = msgspec.json.decode((folder / DESCRIPTION).read_bytes(), type=DumpDescription)
     except (OSError, msgspec.MsgspecError) as error:

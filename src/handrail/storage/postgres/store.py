@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from handrail.domain.backups.manifest import JournalCounts
 from handrail.domain.errors import Forbidden, Unavailable
 from handrail.domain.journal.chain import Head, Record
 from handrail.domain.journal.mark import START, Mark
@@ -22,7 +20,6 @@ from handrail.engine.journal import LAST, Placed, Row
 from handrail.engine.measuring.measures import NO_MEASURES, Measures
 from handrail.engine.running.lease import FOR_EVER, NONE_RESTS, Lease, LeaseHolder
 from handrail.storage.admission import admitted_bytes, require_belonging, require_few, require_owner
-from handrail.storage.migrations import Migration
 from handrail.storage.node_box import NodeBox
 from handrail.storage.postgres import amend as postgres_amend
 from handrail.storage.postgres import lease as postgres_lease
@@ -33,7 +30,6 @@ from handrail.storage.postgres.append import LaneAppend, Streams
 from handrail.storage.postgres.call_limits import PostgresLimits
 from handrail.storage.postgres.checkpoint_table import CheckpointTable
 from handrail.storage.postgres.connections import Connection, Connections
-from handrail.storage.postgres.dump import Dumped, counts_of, dump, load
 from handrail.storage.postgres.faults import BELOW, store_error
 from handrail.storage.postgres.lane_walk import era_of, walk
 from handrail.storage.postgres.migration import migrate, missing, shipped
@@ -99,42 +95,6 @@ class PostgresStore:
     def limits(self) -> PostgresLimits:
         """Limits of calls over all nodes."""
         return PostgresLimits(self._connections)
-
-    @classmethod
-    async def dump(cls, url: str, folder: Path, *, busy_ms: int = 5_000) -> Dumped:
-        """Write the journal at this address as it is now into files, whatever its schema; see dump.py."""
-        connections = Connections(Address(url), wait_s=busy_ms / 1_000)
-        try:
-            await connections.check()
-            return await dump(connections, folder)
-        finally:
-            await connections.close()
-
-    @classmethod
-    async def migration_state(cls, url: str, *, busy_ms: int = 5_000) -> tuple[int, int, list[Migration]]:
-        """The schema of the store at this address, the newest that is known here, and the migrations between them."""
-        connections, known = Connections(Address(url), wait_s=busy_ms / 1_000), shipped()
-        try:
-            await connections.check()
-            async with connections.reading() as connection:
-                lacking = await missing(connection, known)
-        finally:
-            await connections.close()
-        return known[-1].number - len(lacking), known[-1].number, lacking
-
-    async def counts(self) -> JournalCounts:
-        """The journal in numbers and digests, as it is now."""
-        return await counts_of(self._connections)
-
-    @classmethod
-    async def load(cls, url: str, folder: Path, *, busy_ms: int = 5_000) -> None:
-        """Load a dump into the database at this address, which has no journal yet."""
-        connections = Connections(Address(url), wait_s=busy_ms / 1_000)
-        try:
-            await connections.check()
-            await load(connections, folder)
-        finally:
-            await connections.close()
 
     async def open_era(self) -> int:
         """Open the next era: streams that are born from now on are in another partition. Its number."""

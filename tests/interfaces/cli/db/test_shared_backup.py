@@ -9,6 +9,8 @@ import asyncpg
 import pytest
 
 from handrail.domain.errors import Conflict, HandrailError
+from handrail.storage.postgres.address import Address
+from handrail.storage.postgres.dump import PostgresDump
 from handrail.storage.postgres.store import PostgresStore
 from interfaces.fleet import Machine, machines
 from storage.postgres.databases import new_database, session_of
@@ -106,11 +108,11 @@ def test_a_dump_is_loaded_whole_or_not_at_all(fleet: list[Machine], tmp_path: Pa
     one, _ = fleet
     folder = tmp_path / "dump"
     folder.mkdir()
-    asyncio.run(PostgresStore.dump(one.url, folder))
+    asyncio.run(PostgresDump(Address(one.url)).dump(folder))
     (folder / "head.copy").write_bytes((folder / "head.copy").read_bytes()[:-30])
     target = asyncio.run(new_database(tmp_path, "half"))
     with pytest.raises(HandrailError):
-        asyncio.run(PostgresStore.load(target, folder))
+        asyncio.run(PostgresDump(Address(target)).load(folder))
 
     async def count() -> int:
         async with await PostgresStore.open(target) as store:
@@ -118,4 +120,4 @@ def test_a_dump_is_loaded_whole_or_not_at_all(fleet: list[Machine], tmp_path: Pa
 
     assert asyncio.run(count()) == 0
     with pytest.raises(Conflict):
-        asyncio.run(PostgresStore.load(one.url, folder))
+        asyncio.run(PostgresDump(Address(one.url)).load(folder))
