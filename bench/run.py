@@ -13,6 +13,7 @@ BENCHES = (
     "loading.py",
     "language.py",
     "journal.py",
+    "figures.py",
     "backup.py",
     "engines.py",
     "fleet.py",
