@@ -53,7 +53,9 @@ async def rate(folder: Path, *, measures: bool, follows: bool) -> float:
 
 
 async def main(parent: Path) -> int:
-    plain, measured, followed = [], [], []
+    plain: list[float] = []
+    measured: list[float] = []
+    followed: list[float] = []
     for _ in range(REPEATS):
         for rates, measures, follows in ((plain, False, False), (measured, True, False), (followed, True, True)):
             with tempfile.TemporaryDirectory(dir=parent) as folder:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import asyncpg
 import pytest
 
+from hosts.servers import OwnPostgres, short_folder
 from interfaces.fleet import Machine
-from interfaces.fleet_drill import OwnPostgres
 from interfaces.health.degraded import MINIMAL, check, degraded, health, recovered
 from interfaces.http.live_console import LiveConsole, serving
 from interfaces.shell import until
@@ -42,30 +43,40 @@ def test_on_a_disk_of_its_own(scene: str, tmp_path: Path) -> None:
 def database() -> Iterator[OwnPostgres]:
     if server.binaries() is None:
         pytest.skip(server.MISSING)
-    # Not in pytest's folder: the account that PostgreSQL runs as may not enter it, and a socket's path has to be short.
-    with tempfile.TemporaryDirectory(prefix="hr-", dir="/tmp") as folder:
-        Path(folder).chmod(0o755)
-        postgres = OwnPostgres(Path(folder))
+    with short_folder() as folder:
+        postgres = OwnPostgres(folder)
         postgres.start()
         try:
             yield postgres
         finally:
-            postgres.close()
+            postgres.stop()
+
+
+def administer(database: OwnPostgres, *statements: str) -> None:
+    """What an administrator does, in a session of its own."""
+
+    async def execute() -> None:
+        connection = await asyncpg.connect(database.url("postgres"))
+        try:
+            for statement in statements:
+                await connection.execute(statement)
+        finally:
+            await connection.close()
+
+    asyncio.run(execute())
 
 
 def test_a_database_that_is_read_only_or_gone(database: OwnPostgres, tmp_path: Path) -> None:
-    machine = Machine(tmp_path / "one", database.url)
+    machine = Machine(tmp_path / "one", database.url("postgres"))
     with machine.process("serve", "--port", "0", "--json") as process:
         console = LiveConsole(machine, process, json.loads(process.line())["console"].rstrip("/"))
         run = console.started(MINIMAL)
         assert check(console, "store")["level"] == "ok"
 
-        database.query("alter system set default_transaction_read_only = on", "select pg_reload_conf()")
+        administer(database, "alter system set default_transaction_read_only = on", "select pg_reload_conf()")
         degraded(console, run, "read-only")
-        database.query(
-            "set default_transaction_read_only = off; alter system reset default_transaction_read_only",
-            "select pg_reload_conf()",
-        )
+        writable = "set default_transaction_read_only = off"
+        administer(database, writable, "alter system reset default_transaction_read_only", "select pg_reload_conf()")
         recovered(console)
 
         database.stop()
