@@ -118,4 +118,5 @@ def agrees_now(live: LivePrometheus, journal: list[Entry]) -> None:
     assert live.value("handrail_figures_behind_events") == 0
     assert live.value("handrail_verify_ok") == 1
     assert 0 <= live.value("handrail_verify_age_seconds") < 600
-    assert live.value("handrail_process_commits_total") == live.value("handrail_process_commit_seconds_count")
+    # In one query, so of one scrape: workers beat all the time. One may be written between the two lines.
+    assert abs(live.value("handrail_process_commits_total - handrail_process_commit_seconds_count")) <= 1
