@@ -259,7 +259,7 @@ def figures(modules: Sequence[Module]) -> list[Figure]:
             at_least=True,
         ),
         Figure("files a folder, max", max(files_a_folder().values()), FILES_MAX),
-        Figure("methods of a class, max", max(large_classes(modules).values(), default=0), 48),
+        Figure("methods of a class, max", max(large_classes(modules).values(), default=0), 49),
         Figure(f"classes of more than {METHODS_MAX} methods", len(large_classes(modules).keys() - LARGE), 0),
         Figure("class names defined twice", len(repeated_classes(modules)), 0),
         Figure("banned words", len(offences(ROOT)), 0),
