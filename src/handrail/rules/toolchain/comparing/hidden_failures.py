@@ -139,18 +139,23 @@ def less_demanding(
 ) -> tuple[list[Finding], list[Finding]]:
     """What refuses, and what only should be seen: changed tests that fail on this product as they were."""
     flipped = list(_flipped(now, before))
-    pairs = [_judged(card, one, flip) for flip in flipped for one in side.changed if one.is_meant(flip[0])]
-    against = [found for is_less, found in pairs if is_less or is_strict]
-    return against, [found for _, found in pairs if found not in against]
+    pairs = [(one, flip) for flip in flipped for one in side.changed if one.is_meant(flip[0])]
+    judged = [_judged(card, one, flip, is_strict=is_strict) for one, flip in pairs]
+    return [found for is_against, found in judged if is_against], [
+        found for is_against, found in judged if not is_against
+    ]
 
 
-def _judged(card: RuleCard, one: ChangedTest, flip: tuple[str, str, bool]) -> tuple[bool, Finding]:
-    """Whether a changed test demands less, and what there is to say about it."""
+def _judged(card: RuleCard, one: ChangedTest, flip: tuple[str, str, bool], *, is_strict: bool) -> tuple[bool, Finding]:
+    """Whether a changed test is refused, and what there is to say about it.
+
+    One that does not get to its assertion as it was calls what has another shape now, which is no expectation."""
     test, said, is_assertion = flip
     is_less = is_assertion and demands_less(one.was, one.now)
     words = "demands less than at the start" if is_less else "asserts something else than at the start"
     message = f"{test} {words}; as it was, it fails: {said}"
-    return is_less, found_at(card.name, f"{one.path}::{one.name}", message, RESTORE_IT)
+    is_against = is_assertion and (is_less or is_strict)
+    return is_against, found_at(card.name, f"{one.path}::{one.name}", message, RESTORE_IT)
 
 
 def _flipped(now: Mapping[str, str], other: Sequence[Result]) -> Iterator[tuple[str, str, bool]]:
