@@ -1,4 +1,4 @@
-"""What do metrics cost the journal: nobody measures, a process measures, and somebody follows what is written?
+"""What do metrics cost the journal: without measuring, with it, and while the journal is followed as well?
 
     python bench/figures.py [folder]
 
