@@ -231,27 +231,32 @@ def test_keys_step_back_and_forward_in_time(ada: Person, script: httpx.Client) -
     ada.require_clean()
 
 
-def test_a_second_project_opens_beside_the_first(browser: Browser, console: LiveConsole, tmp_path: Path) -> None:
-    site = Shell(tmp_path / "site")
+def test_a_second_project_opens_beside_the_first(browser: Browser, tmp_path: Path) -> None:
+    # On a server of its own: from the second project on, every address names its project.
+    with project(tmp_path / "shop") as console, console.script() as script:
+        here = started(script, TIDY)
+        with person(browser, console, f"/runs/{here}") as ada:
+            _opens_beside(ada, console, tmp_path / "site")
+
+
+def _opens_beside(ada: Person, console: LiveConsole, folder: Path) -> None:
+    site = Shell(folder)
     site.folder.mkdir()
     site.home = console.shell.home
-    with console.script() as script:
-        here = started(script, TIDY)
-    with person(browser, console, f"/runs/{here}") as ada:
-        other = ada.page.context.new_page()
-        with site.process("open", "--json") as opened:
-            other.goto(json.loads(opened.line())["url"])
-        expect(other.get_by_role("heading", level=1)).to_have_text("Nothing waits for you")
-        expect(other.locator("body")).to_contain_text("No runs yet")
-        with site.process("run", "start", site.write(yaml.safe_dump(GUIDED)), "--json") as there:
-            assert there.end()[0] == 4, "it waits for an agent"
-        expect(other.locator("body")).to_contain_text("Waiting for an agent")
-        expect(ada.page.locator("h1").first).to_contain_text("Tidy up")  # the first tab stays where it is
-        ada.go("/")
-        expect(ada.page.locator(".home-main")).to_contain_text("Tidy up")
-        other.reload()
-        expect(other.locator(".home-main")).to_contain_text("Write it")
-        expect(other.locator(".home-main")).not_to_contain_text("Tidy up")
+    other = ada.page.context.new_page()
+    with site.process("open", "--json") as opened:
+        other.goto(json.loads(opened.line())["url"])
+    expect(other.get_by_role("heading", level=1)).to_have_text("Nothing waits for you")
+    expect(other.locator("body")).to_contain_text("No runs yet")
+    with site.process("run", "start", site.write(yaml.safe_dump(GUIDED)), "--json") as there:
+        assert there.end()[0] == 4, "it waits for an agent"
+    expect(other.locator("body")).to_contain_text("Waiting for an agent")
+    expect(ada.page.locator("h1").first).to_contain_text("Tidy up")  # the first tab stays where it is
+    ada.go("/")
+    expect(ada.page.locator(".home-main")).to_contain_text("Tidy up")
+    other.reload()
+    expect(other.locator(".home-main")).to_contain_text("Write it")
+    expect(other.locator(".home-main")).not_to_contain_text("Tidy up")
 
 
 # --- approvals ------------------------------------------------------------------------------------------
