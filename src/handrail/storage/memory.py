@@ -273,7 +273,7 @@ class MemoryStore:
             if self._has_work(seen.run) and _is_unchanged(self._lease_holder(seen.run), seen):
                 self._leases[seen.run] = Lease(seen.run, owner, seen.epoch + 1)
                 taken.append(self._leases[seen.run])
-        self._beats.setdefault(owner, 1)  # last: `holdings` may show the claimer itself without a beat yet
+        self._beats.setdefault(owner, 1)  # last: `lease_holders` may show the claimer itself without a beat yet
         return taken
 
     async def release(

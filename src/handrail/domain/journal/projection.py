@@ -1,7 +1,7 @@
 """Projections: rows of runs, steps and plans, for fast lists.
 
 Values only. They are derived from events and can be rebuilt at any time, byte for byte. The functions that derive them
-are in run.py and plan.py."""
+are `project` in domain/run/state.py and `project_plan` in domain/plan.py."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def claim(
             lease = Lease(seen.run, owner, seen.epoch + 1)
             appender.remember_lease(lease.run, lease.owner, lease.epoch)
             taken.append(lease)
-    connection.execute(queries.PUT_WORKER, (owner,))  # last: `holdings` may show the claimer itself without a beat
+    connection.execute(queries.PUT_WORKER, (owner,))  # last: `lease_holders` may show the claimer itself without a beat
     return taken
 
 
