@@ -14,5 +14,6 @@ INSTANTS: Final[Mapping[str, tuple[str, ...]]] = {
     "undo_failed": ("due",),
     "approval_requested": ("expires",),
     "breaker_opened": ("until",),
+    "store_restored": ("made",),
 }
 """By kind of event: its fields that are instants."""
