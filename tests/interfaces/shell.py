@@ -21,7 +21,7 @@ from click.testing import CliRunner, Result
 from handrail.interfaces.cli.program import program
 from support import trust_project
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 
 
 class Shell:
@@ -110,7 +110,10 @@ class Process:
     def __exit__(self, *_: object) -> None:
         if self._process.poll() is None:
             self._process.kill()
-            self._process.communicate()
+            self._process.wait()
+        for pipe in (self._process.stdout, self._process.stderr):
+            assert pipe is not None
+            pipe.close()  # also of one that has ended by itself: else a later test is told of a file left open
 
     def line(self) -> str:
         """The next line of its stdout."""

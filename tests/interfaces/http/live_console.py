@@ -14,7 +14,7 @@ import httpx
 
 from interfaces.shell import Process, Shell, until
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 PLAN: dict[str, Any] = {
     "id": "ship-it",
     "name": "Ship it",

@@ -15,7 +15,8 @@ import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from playwright.sync_api import Browser, expect
 
-from interfaces.http.live_console import LiveConsole
+from interfaces.http.live_console import LiveConsole, serving
+from interfaces.shell import until
 from outside.console.person import Person, person
 from outside.console.world import LOOP, act, project, started, step
 from outside.mcp_client import McpClient, mcp_server
@@ -26,6 +27,13 @@ DOM_NODES_MAX = 1_800
 @pytest.fixture(scope="module")
 def console(tmp_path_factory: pytest.TempPathFactory, unmeasured_servers: None) -> Iterator[LiveConsole]:
     with project(tmp_path_factory.mktemp("live")) as live:
+        yield live
+
+
+@pytest.fixture(scope="module")
+def nothing_yet(tmp_path_factory: pytest.TempPathFactory, unmeasured_servers: None) -> Iterator[LiveConsole]:
+    """A server of its own, so that it stays empty whatever comes first."""
+    with serving(tmp_path_factory.mktemp("nothing-yet")) as live:
         yield live
 
 
@@ -80,8 +88,8 @@ EMPTY = [
 ]
 
 
-def test_an_empty_project_says_what_to_do(browser: Browser, console: LiveConsole) -> None:
-    with person(browser, console) as ada:
+def test_an_empty_project_says_what_to_do(browser: Browser, nothing_yet: LiveConsole) -> None:
+    with person(browser, nothing_yet) as ada:
         for path, title, line in EMPTY:
             ada.go(path)
             for words in (title, line):
@@ -95,15 +103,15 @@ def test_an_empty_project_says_what_to_do(browser: Browser, console: LiveConsole
         assert ada.foreign == []
 
 
-def test_without_a_session_a_page_says_how_to_get_one(browser: Browser, console: LiveConsole) -> None:
+def test_without_a_session_a_page_says_how_to_get_one(browser: Browser, nothing_yet: LiveConsole) -> None:
     context = browser.new_context()
     try:
-        stranger = Person(console, context.new_page())
+        stranger = Person(nothing_yet, context.new_page())
         stranger.go("/runs")
         stranger.sees("This page needs its key")
-        link = console.ticket()
+        link = nothing_yet.ticket()
         stranger.page.goto(link)
-        expect(stranger.page).to_have_url(f"{console.url}/")
+        expect(stranger.page).to_have_url(f"{nothing_yet.url}/")
         assert "key=" not in stranger.page.url
         context.clear_cookies()
         stranger.page.goto(link)  # the link was used
@@ -139,7 +147,8 @@ def test_what_an_agent_does_shows_while_it_does_it(browser: Browser, console: Li
         second.goto(ada.page.url)
         expect(second.locator(".run-head .pill")).to_have_text("Completed")
         with console.script() as script:
-            assert script.get("/api/v1/about").json()["readers"] == 1  # tabs of one browser share one feed
+            # Tabs of one browser share one feed; of the tests before, the server hears that they have ended.
+            until(lambda: script.get("/api/v1/about").json()["readers"] == 1)
         require_stayed(ada)
         ada.require_clean()
 
