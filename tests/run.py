@@ -1,6 +1,9 @@
 """Runs all tests on every core with branch coverage, and holds the coverage to its limits.
 
-python tests/run.py [pytest arguments]      with arguments: only those tests, and no limits"""
+python tests/run.py [pytest arguments]      with arguments: only those tests, and no limits
+
+Many tests start real servers, browsers and databases beside each other. If at most AGAIN_MAX of all tests fail, these
+run once more, alone: a test that fails again fails the run, one that passes is named at the end, to be looked at."""
 
 from __future__ import annotations
 
@@ -14,6 +17,10 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 DATA = ROOT / "build" / "coverage"
 ROOMS = ("foundation", "domain", "engine", "storage", "tools", "rules")
+CACHE = ROOT / "build" / "pytest"
+"""As pyproject.toml says."""
+TESTS_FAILED = 1
+AGAIN_MAX = 3
 MINUTES_MAX = 60
 """Of the whole run: a hang that the limit of a single test did not end is an error, not a wait without end."""
 LIMITS = {**{f"src/handrail/{room}/": 95 for room in ROOMS}, "src/handrail/": 90}
@@ -21,19 +28,41 @@ LIMITS = {**{f"src/handrail/{room}/": 95 for room in ROOMS}, "src/handrail/": 90
 
 def main(arguments: list[str]) -> int:
     shutil.rmtree(DATA, ignore_errors=True)
+    shutil.rmtree(CACHE, ignore_errors=True)
     DATA.mkdir(parents=True)
     workers = ["-n", str(os.cpu_count() or 1), "--dist", "loadfile", "--no-loadscope-reorder"]
-    command = [sys.executable, "-m", "coverage", "run", "-m", "pytest", "-rs", *workers, *arguments]
     try:
-        status = subprocess.run(command, cwd=ROOT, check=False, timeout=MINUTES_MAX * 60).returncode
+        if arguments:
+            return tests([*workers, *arguments])
+        status = tests(workers)
+        failed = failures()
+        if status == TESTS_FAILED and 0 < len(failed) <= AGAIN_MAX:
+            sys.stdout.write(f"==> {len(failed)} of all tests failed; again, alone: {', '.join(failed)}\n")
+            sys.stdout.flush()
+            status = tests(["--last-failed", "--last-failed-no-failures=none"])
     except subprocess.TimeoutExpired:
         sys.stdout.write(f"the tests did not end within {MINUTES_MAX} minutes\n")
         return 1
-    if status or arguments:
+    if status:
         return status
     coverage("combine", "--quiet")
     coverage("json", "--quiet", "-o", str(DATA / "report.json"))
-    return judge(json.loads((DATA / "report.json").read_text()))
+    status = judge(json.loads((DATA / "report.json").read_text()))
+    for test in failed:
+        sys.stdout.write(f"failed beside other tests, passed alone: {test}\n")
+    return status
+
+
+def tests(arguments: list[str]) -> int:
+    """The exit code of pytest."""
+    command = [sys.executable, "-m", "coverage", "run", "-m", "pytest", "-rs", *arguments]
+    return subprocess.run(command, cwd=ROOT, check=False, timeout=MINUTES_MAX * 60).returncode
+
+
+def failures() -> list[str]:
+    """The tests that failed in the run before."""
+    remembered = CACHE / "v" / "cache" / "lastfailed"
+    return sorted(json.loads(remembered.read_text())) if remembered.exists() else []
 
 
 def coverage(*arguments: str) -> None:
