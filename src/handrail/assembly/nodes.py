@@ -13,7 +13,7 @@ from typing import Final
 
 from handrail.domain.definition.duration import duration_ms
 from handrail.domain.errors import Conflict
-from handrail.domain.fleet.label import HOME, labels_of
+from handrail.domain.fleet.label import HOME, OPENS, labels_of
 from handrail.domain.fleet.node import NodeCard
 from handrail.domain.fleet.placing import server_label
 from handrail.engine.clock import system_clock
@@ -72,7 +72,8 @@ def labels_of_machine(settings: Settings, servers: Iterable[str], project: str, 
     labels = labels_of(settings.choices.labels)
     if not prefix:
         return labels
-    return (*labels, f"{HOME}{_key(prefix)}", *(server_label(project, one) for one in sorted(servers)))
+    key = _key(prefix)
+    return (*labels, f"{HOME}{key}", f"{OPENS}{key}", *(server_label(project, one) for one in sorted(servers)))
 
 
 def _key(prefix: str) -> str:

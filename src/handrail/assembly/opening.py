@@ -17,7 +17,7 @@ from handrail.assembly.hosts import host_of
 from handrail.assembly.nodes import labels_of_machine, own_node
 from handrail.assembly.people import passphrase_of, people_of, policy_of
 from handrail.assembly.secrets import guard_logs, known_secrets_of
-from handrail.assembly.stores import TurnSealer, is_shared, reading_store, verifier_of, writing_store
+from handrail.assembly.stores import TurnSealer, is_shared, lost_since_seen, reading_store, verifier_of, writing_store
 from handrail.assembly.tools import library_of, survey_of, toolbox_of
 from handrail.assembly.verified import noted
 from handrail.assembly.witnesses import checkpoint_folder, witnesses_named
@@ -100,7 +100,10 @@ class StoreReader:
         found = await verify(
             self.store, self.checkpoints, key, stream=stream, replay=replay, receipts=receipts, witnessed=copies
         )
-        return noted(self.settings, found) if stream is None else found
+        if stream is not None:
+            return found
+        lost = await lost_since_seen(self.settings, self.checkpoints, key)
+        return noted(self.settings, found.also(lost) if lost is not None else found)
 
     def run_reader(self, toolbox: Registry | None = None) -> RunReader:
         """Reads runs as the project of these settings sees them."""
@@ -148,7 +151,9 @@ class StoreWriter:
 
     async def accept(self, *, reason: str, actor: str) -> None:
         """Accept a journal that differs from its checkpoints; who accepted it and why becomes an event."""
-        found = found_text(await self.checkpointer.compare())
+        look = self.reader
+        lost = await lost_since_seen(look.settings, look.checkpoints, await verifier_of(look.settings, look.store))
+        found = found_text([*filter(None, [lost]), *await self.checkpointer.compare()])
         await store_facts.accept(self.reader.store, self.record_writer, reason=reason, found=found, actor=actor)
         await self.checkpointer.seal(restart=True)
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from handrail.domain.definition.duration import duration_ms
-from handrail.domain.errors import Invalid, Unavailable
-from handrail.domain.journal.checkpoint import Checkpoint, SealedCheckpoint
+from handrail.domain.errors import IntegrityBroken, Invalid, Unavailable
+from handrail.domain.journal.chain import Break
+from handrail.domain.journal.checkpoint import CHECKPOINTS, Checkpoint, SealedCheckpoint
 from handrail.engine.clock import new_id, system_entropy
 from handrail.engine.fleet.limits import LimitTable
 from handrail.engine.journal import Journal
@@ -31,7 +32,7 @@ from handrail.storage.keys import PrivateKey, PublicKey, open_key, open_public_k
 from handrail.storage.memory import MemoryStore
 from handrail.storage.node_box import NodeBox
 from handrail.storage.sqlite.store import SqliteStore
-from handrail.storage.witnesses.home_copy import HomeCopy
+from handrail.storage.witnesses.home_copy import HomeCopy, ReadLog
 
 if TYPE_CHECKING:
     from handrail.storage.postgres.dump import PostgresDump
@@ -138,6 +139,18 @@ async def verifiers_of(own: PublicKey, store: Journal) -> Verifier:
     """The keys of all nodes that a shared store has admitted, as a node with this key sees them."""
     admitted = await admissions(store)
     return NodeVerifiers(own, next(iter(admitted), ""), _verifiers(admitted))
+
+
+async def lost_since_seen(settings: Settings, log: CheckpointLog, verifier: Verifier | None) -> Break | None:
+    """What this home has seen signed and a shared store does not have; None if it has everything."""
+    if not is_shared(settings):
+        return None
+    try:
+        restarted = await _restarted(log, verifier) if verifier is not None else None
+        await HomeCopy(CheckpointFile(settings.shared_checkpoints)).require_in(ReadLog(log), restarted)
+    except IntegrityBroken as error:
+        return Break(CHECKPOINTS, 0, str(error))
+    return None
 
 
 @asynccontextmanager

@@ -66,6 +66,16 @@ class Forbidden(HandrailError):
     hint = "ask a person who may do this"
 
 
+class SealedForOthers(Forbidden):
+    """A run has secret inputs that were sealed before this node was admitted; `keys` are those that open them."""
+
+    hint = "let a node that was admitted before go on with it"
+
+    def __init__(self, message: str, *, keys: Sequence[str]) -> None:
+        super().__init__(message)
+        self.keys = tuple(keys)
+
+
 class Limited(HandrailError):
     """A size, depth, rate or quota limit was reached."""
 

@@ -16,7 +16,7 @@ class RunSecrets(Protocol):
         ...
 
     async def of(self, run: str) -> Sequence[str]:
-        """The values of a run; Forbidden if there are some that this node can't open."""
+        """The values of a run; SealedForOthers if there are some that this node can't open."""
         ...
 
     async def forget(self, run: str) -> None:

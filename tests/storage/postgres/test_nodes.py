@@ -13,7 +13,7 @@ from handrail.assembly.opening import open_reader, open_store, open_writer
 from handrail.domain.definition.authoring import definition_from
 from handrail.domain.errors import Conflict, Forbidden, IntegrityBroken, Unavailable
 from handrail.domain.journal.projection import NO_CHANGE
-from handrail.domain.journal.store_event import NodeAdmitted, StoreCreated
+from handrail.domain.journal.store_event import JournalAccepted, NodeAdmitted, StoreCreated
 from handrail.domain.run.command import RecordDecision
 from handrail.engine.stream_pages import entries_of
 from handrail.settings import Settings, read_settings
@@ -35,7 +35,7 @@ TOKEN = "correct-horse-battery"
 
 def home_of(folder: Path, name: str, url: str) -> Settings:
     (folder / name / "project").mkdir(parents=True, exist_ok=True)
-    flags = {"home": str(folder / name), "project": str(folder / name / "project"), "store": url}
+    flags = {"home": str(folder / name / "home"), "project": str(folder / name / "project"), "store": url}
     return read_settings(flags, {})
 
 
@@ -127,7 +127,24 @@ async def test_a_database_that_lost_what_a_node_has_seen_is_refused(tmp_path: Pa
         with pytest.raises(IntegrityBroken, match="this node has seen checkpoint"):
             async with open_store(node):
                 pass
+        async with open_reader(node) as look:
+            verdict = await look.verify()
+            assert verdict.first_bad is not None
+            assert (verdict.ok, "this node has seen checkpoint" in verdict.first_bad.reason) == (False, True)
     await connection.close()
+    async with open_writer(one, compare=False) as writer:
+        await writer.accept(reason="restored on purpose", actor="person:ada")
+    for node in (one, other):
+        async with open_reader(node) as look:
+            assert (await look.verify()).ok
+            (accepted,) = [
+                entry.event
+                for entry in await entries_of(look.store, "store")
+                if isinstance(entry.event, JournalAccepted)
+            ]
+            assert "this node has seen checkpoint" in accepted.found
+        async with open_store(node):
+            pass
 
 
 async def test_a_node_that_goes_on_with_a_run_removes_its_secrets_too(tmp_path: Path, url: str) -> None:

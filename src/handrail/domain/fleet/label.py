@@ -1,7 +1,8 @@
 """Labels: what a node has, and what a step, a tool server or a project asks of the node that works on it. Pure.
 
 People give labels such as `gpu`. Beside them a node has what is bound to its machine, with a colon, which no label of a
-person has: `server:NAME` is a tool server that it reaches, `home:KEY` what it has stored to undo its own effects."""
+person has: `server:NAME` is a tool server that it reaches, `home:KEY` what it has stored to undo its own effects,
+`opens:KEY` what was sealed for it."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ LABEL_PATTERN: Final = r"^[a-z0-9][a-z0-9._-]{0,39}$"
 LABELS_MAX: Final = 20
 SERVER: Final = "server:"
 HOME: Final = "home:"
+OPENS: Final = "opens:"
 ALTERNATIVES_MAX: Final = 8
 
 Needs: TypeAlias = str
@@ -50,10 +52,13 @@ def is_met(needs: Needs, labels: Collection[str]) -> bool:
 
 def in_words(needs: Needs) -> str:
     """What a run needs, as readers see it."""
-    return " or ".join(" and ".join(_word(label) for label in one.split(",")) for one in needs.split("|"))
+    alternatives = [" and ".join(_word(label) for label in one.split(",")) for one in needs.split("|")]
+    return " or ".join(dict.fromkeys(alternatives))
 
 
 def _word(label: str) -> str:
     if label.startswith(SERVER):
         return f"the tool server {label.rpartition('/')[2].removeprefix(SERVER)}"
+    if label.startswith(OPENS):
+        return "the key of its secret inputs"
     return "what was stored for its undo" if label.startswith(HOME) else label

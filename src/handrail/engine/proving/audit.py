@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from handrail.domain.errors import IntegrityBroken, NotFound
 from handrail.domain.instant import instant_text
@@ -64,6 +65,11 @@ class AuditResult(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     witness: WitnessAgreement | None = None
     """What a witness has that agrees, if one was compared."""
+
+    def also(self, found: Break) -> AuditResult:
+        """The same with a break that was found beside the store."""
+        breaks = (found, *self.breaks)
+        return replace(self, ok=False, breaks=breaks, first_bad=found)
 
 
 @dataclass

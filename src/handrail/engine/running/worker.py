@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from handrail.domain.definition.model import Definition
 from handrail.domain.definition.tool_pin import pins_of, texts_of
 from handrail.domain.definition.work_items import tools_in
-from handrail.domain.errors import Conflict, HandrailError, OtherProject
+from handrail.domain.errors import Conflict, HandrailError
 from handrail.domain.journal.event import Mode
 from handrail.domain.journal.mark import START, Mark
 from handrail.domain.run.command import StartRun
@@ -32,6 +32,7 @@ from handrail.engine.running.alarm import repeat
 from handrail.engine.running.calls.attempt import AttemptServices
 from handrail.engine.running.calls.postponed_steps import limit_of
 from handrail.engine.running.conductor import Conductor
+from handrail.engine.running.declining import Declining
 from handrail.engine.running.host import Host, Reason, Rest
 from handrail.engine.running.lease import Lease, LeaseHolder, Leases
 from handrail.engine.running.own_place import OwnPlace
@@ -80,6 +81,7 @@ class Worker:
     """Conductors that have lost their run but still have calls in progress."""
     _wanted: set[str] = field(default_factory=set)
     _owners: Owners = field(init=False)
+    _declining: Declining = field(init=False)
     _waiters: SettledWaiters = field(default_factory=SettledWaiters)
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
     _poke: asyncio.Event = field(default_factory=asyncio.Event)
@@ -94,6 +96,7 @@ class Worker:
     def __post_init__(self) -> None:
         settings = self.settings
         self._owners = Owners(self.presence, settings.lease_s)
+        self._declining = Declining(self.store)
         self._place = OwnPlace(self.dispatch.project, settings.labels, settings.runs_on, settings.node)
         self.resting = Resting(self.store, settings.clock, self._want if self.host is None else None)
         if self.host is not None:
@@ -424,7 +427,7 @@ class Worker:
         conductor = self.conductors.get(lease_holder.run)
         if conductor is not None and lease_holder.epoch > conductor.lease.epoch:
             conductor.lose()  # another worker took it over, and may be gone meanwhile
-        if lease_holder.run in self.conductors:
+        if lease_holder.run in self.conductors or self._declining.has(lease_holder.run):
             return False
         until = self.resting.until(lease_holder)
         is_parked = until is None and self._parked.get(lease_holder.run) == lease_holder.n
@@ -458,25 +461,21 @@ class Worker:
         self._adopting |= taken
         try:
             leases = await self.store.claim(self.settings.owner, fresh) if fresh else []
-            await self._adopt_all(leases)
+            await self._adopt_all(leases, {one.run: one.n for one in fresh})
         finally:
             self._adopting -= taken
         return {lease.run for lease in leases}
 
-    async def _adopt_all(self, leases: Sequence[Lease]) -> None:
+    async def _adopt_all(self, leases: Sequence[Lease], seen: Mapping[str, int]) -> None:
         answers = await asyncio.gather(*map(self._adopt, leases), return_exceptions=True)
         for lease, answer in zip(leases, answers, strict=True):
             if isinstance(answer, HandrailError):
-                log.warning("run %s can't be taken over: %s", lease.run, answer)
-                self._parked[lease.run] = -1
+                self._parked.pop(lease.run, None)
+                await self._declining.decline(lease, answer, n=seen[lease.run])
             elif isinstance(answer, BaseException):
                 raise answer
 
     async def _adopt(self, lease: Lease) -> None:
-        try:
-            run = await self.dispatch.own(lease.run)
-        except OtherProject:  # another project adopted it after it was listed
-            await self.store.release([lease])
-            raise
+        run = await self.dispatch.own(lease.run)
         definition = await self.dispatch.definition(run.definition)
         self._conduct(definition, run, lease)

@@ -325,8 +325,8 @@ PUT_SECRETS: Final = """
 SECRETS: Final = "select box from handrail.run_secret where run = $1 and key = $2"
 """The secrets of a run, sealed for one node."""
 
-HAS_SECRETS: Final = "select exists (select 1 from handrail.run_secret where run = $1)"
-"""Whether a run has secrets, for any node."""
+SEALED_FOR: Final = "select key from handrail.run_secret where run = $1"
+"""The nodes that the secrets of a run are sealed for."""
 
 DROP_SECRETS: Final = "delete from handrail.run_secret where run = $1"
 """Remove the secrets of a run that has ended."""

@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import msgspec
 
-from handrail.domain.errors import Forbidden
+from handrail.domain.errors import SealedForOthers
+from handrail.storage.keys import PublicKey
 from handrail.storage.node_box import NodeBox, sealed
 from handrail.storage.postgres import queries
 from handrail.storage.postgres.connections import Connections
@@ -35,15 +36,13 @@ class SealedSecrets:
         await self._connections.ask(queries.PUT_SECRETS, stored(run), list(boxes), list(boxes.values()))
 
     async def of(self, run: str) -> Sequence[str]:
-        """The values of a run; Forbidden if there are some that this node can't open."""
+        """The values of a run; SealedForOthers if there are some that this node can't open."""
         rows = await self._connections.ask(queries.SECRETS, stored(run), self._key)
         if rows:
             return msgspec.json.decode(self._box.opened(rows[0][0]), type=list[str])
-        if (await self._connections.ask(queries.HAS_SECRETS, stored(run)))[0][0]:
-            raise Forbidden(
-                f"{run} has secret inputs that were sealed before this node was admitted",
-                hint="let a node that was admitted before go on with it",
-            )
+        if keys := await self._connections.ask(queries.SEALED_FOR, stored(run)):
+            able = [PublicKey(bytes.fromhex(key)).key for (key,) in keys]
+            raise SealedForOthers(f"{run} has secret inputs that were sealed before this node was admitted", keys=able)
         return ()
 
     async def forget(self, run: str) -> None:

@@ -5,7 +5,7 @@ seen signed is refused."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -24,6 +24,26 @@ class SharedLog(Protocol):
         ...
 
 
+class WholeLog(Protocol):
+    """What is asked of a log that is read from its start anyway."""
+
+    def all(self) -> AsyncIterator[SealedCheckpoint]:
+        """Every checkpoint, oldest first."""
+        ...
+
+
+@dataclass(frozen=True)
+class ReadLog:
+    """A log that is searched by reading all of it."""
+
+    log: WholeLog
+
+    async def has(self, sealed: SealedCheckpoint) -> bool:
+        """Whether the log has this checkpoint."""
+        wanted = checkpoint_digest(sealed.checkpoint)
+        return any([checkpoint_digest(one.checkpoint) == wanted async for one in self.log.all()])
+
+
 @dataclass(frozen=True)
 class HomeCopy:
     """The copy in a home."""
@@ -38,7 +58,7 @@ class HomeCopy:
                 continue
             if one.checkpoint.number == 1 and one.checkpoint.is_restart:
                 await self.file.restart(one)
-            elif not await self._has(one):
+            elif not await ReadLog(self.file).has(one):
                 raise IntegrityBroken(
                     f"checkpoint {one.checkpoint.number} does not follow what this node has seen",
                     hint="verify the journal: `handrail journal verify`",
@@ -59,7 +79,3 @@ class HomeCopy:
             " does not have it: it was cut, replaced, or an older copy was restored",
             hint="restore the newest copy, or review it: `handrail journal verify`, then `journal checkpoint --accept`",
         )
-
-    async def _has(self, sealed: SealedCheckpoint) -> bool:
-        wanted = checkpoint_digest(sealed.checkpoint)
-        return any([checkpoint_digest(one.checkpoint) == wanted async for one in self.file.all()])
