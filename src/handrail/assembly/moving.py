@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from handrail.assembly.opening import StoreReader, open_reader
-from handrail.assembly.stores import OpenParts, is_shared, postgres_store, writing_store
+from handrail.assembly.stores import OpenParts, is_shared, postgres_store, run_secrets_of, writing_store
 from handrail.domain.errors import Conflict, IntegrityBroken, Invalid, NotFound
 from handrail.domain.journal.chain import Record
 from handrail.domain.journal.mark import START
@@ -100,6 +100,9 @@ async def _moved(look: StoreReader, target: Settings) -> Moved:
         streams = await _require_equal(source, store)
     record_writer = RecordWriter(system_clock, system_entropy)
     async with writing_store(target, record_writer, compare=False) as parts:
+        if parts.secrets is not None:
+            for run, values in (await run_secrets_of(look.settings).all()).items():
+                await parts.secrets.keep(run, values)
         await _seal(parts, record_writer)
     return Moved(events=events, streams=streams, definitions=count)
 

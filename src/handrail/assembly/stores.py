@@ -31,6 +31,8 @@ from handrail.storage.checkpoint_log import CheckpointFile
 from handrail.storage.keys import PrivateKey, PublicKey, open_key, open_public_key
 from handrail.storage.memory import MemoryStore
 from handrail.storage.node_box import NodeBox
+from handrail.storage.run_secret_files import NAME as RUN_SECRETS
+from handrail.storage.run_secret_files import RunSecretFiles
 from handrail.storage.sqlite.store import SqliteStore
 from handrail.storage.witnesses.home_copy import HomeCopy, ReadLog
 
@@ -108,7 +110,13 @@ async def writing_store(
     local = CheckpointFile(settings.checkpoints)
     async with await SqliteStore.open(settings.journal, busy_ms=_busy_ms(settings), measures=measures) as file:
         has_checkpoints = await local.last() is not None if compare else False
-        yield OpenParts(file, local, open_key(settings.keys, has_checkpoints=has_checkpoints))
+        key = open_key(settings.keys, has_checkpoints=has_checkpoints)
+        yield OpenParts(file, local, key, secrets=run_secrets_of(settings))
+
+
+def run_secrets_of(settings: Settings) -> RunSecretFiles:
+    """The secrets of the open runs of a home whose journal is a file."""
+    return RunSecretFiles(settings.home / RUN_SECRETS, lambda: NodeBox(open_key(settings.keys, has_checkpoints=True)))
 
 
 @asynccontextmanager

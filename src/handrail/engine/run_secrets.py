@@ -1,6 +1,7 @@
 """Secrets of runs: the values of secret inputs, so that a node that goes on with a run removes them, too. A protocol.
 
-Values are never in the journal. A store that several nodes share has them sealed, for each node, until the run ends."""
+Values are never in the journal. They are kept sealed until the run ends: in a store that several nodes share, for each
+node; beside a file, for this home."""
 
 from __future__ import annotations
 

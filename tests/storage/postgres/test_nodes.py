@@ -168,8 +168,7 @@ async def test_a_node_that_goes_on_with_a_run_removes_its_secrets_too(tmp_path: 
 async def test_a_home_moves_into_an_empty_store_and_nothing_changes(tmp_path: Path, url: str) -> None:
     home = home_of(tmp_path, "home", "")
     async with open_writer(home) as writer:
-        for number in range(5):
-            await writer.dispatch.start(WORK, {"token": f"{TOKEN}-{number}"}, actor="agent:ada")
+        started = [await writer.dispatch.start(WORK, {"token": TOKEN}, actor="agent:ada") for _ in range(5)]
         source = [one.record async for batch in writer.reader.store.scan() for one in batch]
     moved = await move_home(home, url)
     assert moved.events == len(source)
@@ -180,6 +179,11 @@ async def test_a_home_moves_into_an_empty_store_and_nothing_changes(tmp_path: Pa
             kept = await look.store.read(stream)
             wanted = [record for record in source if record.stream == stream]
             assert kept[: len(wanted)] == wanted
+    async with open_writer(team) as writer:  # its open runs keep their secrets
+        said = RecordDecision(decision="use it", reason=f"the token is {TOKEN}")
+        for run in started:
+            await writer.dispatch.grant(run.id, said, actor="agent:ada")
+            assert not any(TOKEN.encode() in record.body for record in await writer.reader.store.read(run.id))
     with pytest.raises(Conflict, match="not empty"):
         await move_home(home, url)
     async with open_store(home) as opened:  # the file is as it was
