@@ -1,7 +1,7 @@
 """Secrets of open runs beside a journal in a file: one sealed file for each run that has any, in HANDRAIL_HOME.
 
-The process that was given a value is seldom the one that ends its run: whoever goes on with it must know what to remove
-from what it writes. Sealed with this home's key, so that a copy of the folder alone tells nothing."""
+The process that was given a value is seldom the one that ends its run: each that goes on with it must know what to
+remove from what it writes. Sealed with this home's key, so that a copy of the folder alone tells nothing."""
 
 from __future__ import annotations
 

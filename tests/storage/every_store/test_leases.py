@@ -14,8 +14,7 @@ from handrail.domain.errors import Forbidden, Invalid, JournalConflict, LeaseLos
 from handrail.domain.journal.projection import Change
 from handrail.engine.proving.projection_repair import difference
 from handrail.engine.running.lease import Lease, LeaseHolder
-from handrail.storage import admission
-from handrail.storage.sqlite import append as sqlite_append
+from handrail.storage import admission, stream_cache
 from handrail.storage.sqlite.store import SqliteStore
 from storage.conformance import Store, everything
 from storage.stories import Append, Story, head_of, note_append, without_words
@@ -504,7 +503,7 @@ async def test_neither_a_lease_nor_a_beat_nor_a_claim_costs_a_later_append_a_que
 async def test_what_is_forgotten_of_a_stream_is_asked_again_with_its_lease(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_append, "STREAMS_KNOWN", 2)
+    monkeypatch.setattr(stream_cache, "STREAMS_KNOWN", 2)
     async with await SqliteStore.open(path) as store:
         stories = [await started(store, f"run_{number}", lease=Lease(f"run_{number}", ADA)) for number in range(5)]
         for story in stories:
