@@ -272,6 +272,28 @@ async def test_a_folder_is_not_given_a_name_that_makes_a_file_in_it_start_progra
     await tools.find("file.write").call(call_of("file.write", {"path": ".vscode/extensions.json", "text": "{}"}))
 
 
+@pytest.mark.parametrize("place", [".kiro/settings", "folder/.junie/mcp", ".Kiro/Settings"])
+async def test_nor_the_folder_in_the_folder_that_they_read(tmp_path: Path, place: str) -> None:
+    tools, project = registry(tmp_path), tmp_path / "project"
+    (project / "plain").mkdir(parents=True)
+    (project / "plain" / "mcp.json").write_text("{}")
+    await tools.find("file.mkdir").call(call_of("file.mkdir", {"path": place.rpartition("/")[0]}))
+    with Fails(Category.PERMISSION, "start commands"):
+        await tools.find("file.move").call(call_of("file.move", {"source": "plain", "target": place}))
+    assert not (project / place).exists()
+
+
+@pytest.mark.parametrize("folder", [".vscode", ".kiro", ".kiro/settings", "folder/.Claude"])
+async def test_a_folder_of_such_a_file_keeps_its_name_since_an_undo_would_give_it_back(
+    tmp_path: Path, folder: str
+) -> None:
+    tools, project = registry(tmp_path), tmp_path / "project"
+    (project / folder).mkdir(parents=True)
+    with Fails(Category.PERMISSION, "start commands"):
+        await tools.find("file.move").call(call_of("file.move", {"source": folder, "target": "plain"}))
+    assert (project / folder).is_dir()
+
+
 @pytest.mark.parametrize("private", [".", "..", "../.."])
 async def test_a_project_inside_a_private_folder_has_no_place_for_a_plan(private: str, project: Path) -> None:
     root = Root(project / "folder", private=[project / "folder" / private])

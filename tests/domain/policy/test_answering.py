@@ -34,6 +34,13 @@ def test_a_person_may_answer_and_an_agent_may_not_unless_it_is_allowed() -> None
     assert verdict("agent:claude", "agent:claude", rules={"agents_may_approve": True}) == ALLOWED
 
 
+def test_agents_are_not_several_people_whatever_they_call_themselves() -> None:
+    for actor in ("agent:claude", "agent:another"):
+        refused = verdict(actor, "agent:claude", rules={"agents_may_approve": True}, asked={"approvals": 2})
+        assert "2 people must" in why(refused)
+    assert verdict(rules={"agents_may_approve": True}, asked={"approvals": 2}) == ALLOWED
+
+
 @pytest.mark.parametrize("by", [("ann",), ("leads",), ("nobody", "leads"), ()])
 def test_those_who_are_named_may_answer(by: tuple[str, ...]) -> None:
     assert verdict(asked={"by": by}) == ALLOWED

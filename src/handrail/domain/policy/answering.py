@@ -52,6 +52,8 @@ class AskedOf(Struct, frozen=True, kw_only=True):
     """Who is asked."""
 
     by: tuple[str, ...] = ()
+    approvals: int = 1
+    """How many different people must approve."""
     not_by: str = ""
     starter: str = ""
     """The actor who started the run."""
@@ -62,7 +64,7 @@ class AskedOf(Struct, frozen=True, kw_only=True):
 def may_answer(answer: AnswerBy, asked: AskedOf, rules: AnswerRules) -> PolicyVerdict:
     """Whether this answer counts; what a refusal says never names a setting to an agent."""
     for refused in (
-        _no_person(answer, rules),
+        _no_person(answer, asked, rules),
         _no_channel(answer, rules),
         _not_asked(answer, asked, rules),
         _started_it(answer, asked),
@@ -83,11 +85,13 @@ def may_override(answer: AnswerBy, asked: Iterable[AskedOf], rules: AnswerRules)
     return _no_channel(answer, rules) or _unproven(answer, rules) or ALLOWED
 
 
-def _no_person(answer: AnswerBy, rules: AnswerRules) -> Refused | None:
-    if kind_of(answer.actor) is ActorKind.PERSON or rules.agents_may_approve:
+def _no_person(answer: AnswerBy, asked: AskedOf, rules: AnswerRules) -> Refused | None:
+    # Two agents are not two people: an agent chooses its own name, and acts for somebody who may answer, too.
+    is_several = asked.approvals > 1
+    if kind_of(answer.actor) is ActorKind.PERSON or (rules.agents_may_approve and not is_several):
         return None
     return Refused(
-        why="an agent can't answer an approval: a person must",
+        why=f"an agent can't answer an approval: {f'{asked.approvals} people' if is_several else 'a person'} must",
         who_may="ask a person to look at it and run `handrail approve RUN STEP` at a terminal",
     )
 

@@ -278,5 +278,9 @@ def asked_of(run: Run, step: str) -> AskedOf:
     """Who is asked at a step."""
     asked = asked_in(run.step(step))
     return AskedOf(
-        by=tuple(asked.get("by", ())), not_by=asked.get("not_by", ""), starter=run.starter, behalf=run.behalf
+        by=tuple(asked.get("by", ())),
+        approvals=int(asked.get("approvals") or 1),
+        not_by=asked.get("not_by", ""),
+        starter=run.starter,
+        behalf=run.behalf,
     )

@@ -62,7 +62,7 @@ class FileMove:
         source, target = call.args["source"], call.args["target"]
         with self.root.place(source, writing=True) as here, self.root.place(target, writing=True) as there:
             self.root.require_movable(here)
-            self.root.require_fit(here, target)
+            self.root.require_fit(here, source, target)
             thing, is_free = item_at(here), there.status() is None
         if thing.what is EntryKind.OTHER:
             raise ToolFailed(Category.INVALID_INPUT, f"{source} is neither a plain file nor a folder; choose one")

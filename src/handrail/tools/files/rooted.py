@@ -44,7 +44,8 @@ STARTERS: Final = frozenset(
 )
 """The ends of paths of files that make a client, an editor or a shell start programs: a plan must not change them
 unseen."""
-STARTER_FOLDERS: Final = frozenset(name for ends in STARTERS for name in ends[:-1] if name.startswith("."))
+STARTER_FOLDERS: Final = frozenset(ends[:depth] for ends in STARTERS for depth in range(1, len(ends)))
+"""The ends of paths of the folders of such a file: `.kiro`, and `.kiro/settings`."""
 STARTER_LENGTHS: Final = frozenset(map(len, STARTERS))
 NAME_BYTES_MAX: Final = 255
 
@@ -111,10 +112,11 @@ class Root:
         if status is not None and identity(status) in identities(around):
             raise own_folder(place.shown)
 
-    def require_fit(self, moved: GuardedPath, target: str) -> None:
-        """Refuse a name for a folder that would turn a file in it into one that starts programs."""
-        if moved.what() is EntryKind.FOLDER and _folded(path_parts(target)[-1]) in STARTER_FOLDERS:
-            raise starts_programs(target)
+    def require_fit(self, moved: GuardedPath, source: str, target: str) -> None:
+        """Refuse a name for a folder that would turn a file in it into one that starts programs. And the folder of such
+        a file keeps its name: under another one its files could be changed, before an undo moves them back."""
+        if moved.what() is EntryKind.FOLDER and (named := next(filter(_is_starter_folder, (target, source)), "")):
+            raise starts_programs(named)
 
     def _closed(self, *, writing: bool) -> frozenset[Identity]:
         """The folders that may not be entered."""
@@ -128,6 +130,11 @@ def _require_harmless(path: str, parts: Sequence[str]) -> None:
         raise own_folder(path)
     if _is_in_repository(names) or any(names[-length:] in STARTERS for length in STARTER_LENGTHS):
         raise starts_programs(path)
+
+
+def _is_starter_folder(path: str) -> bool:
+    names = tuple(map(_folded, path_parts(path)))
+    return any(names[-length:] in STARTER_FOLDERS for length in STARTER_LENGTHS)
 
 
 def _is_in_repository(names: Sequence[str]) -> bool:
