@@ -27,11 +27,23 @@ from interfaces.mcp.surface.test_policy_matrix import GATES, PASSED, choices
 
 DOCUMENT: Mapping[str, Any] = json.loads(FILE.read_bytes())
 SCHEMAS = DOCUMENT["components"]["schemas"]
-WRITES = {
-    path: SCHEMAS[operations["post"]["requestBody"]["content"]["application/json"]["schema"]["$ref"].split("/")[-1]]
+
+
+
+def schema_of(operation: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a write carries; nothing that could be chosen where it is a file."""
+    found = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+    return {"properties": {}, **(SCHEMAS[found["$ref"].split("/")[-1]] if "$ref" in found else found)}
+
+
+WRITES: Mapping[tuple[str, str], Mapping[str, Any]] = {
+    (method, path): schema_of(operation)
     for path, operations in DOCUMENT["paths"].items()
-    if "post" in operations and "{run}" in path
+    for method, operation in operations.items()
+    if method in {"post", "put", "patch", "delete"}
+    if "{run}" in path or "run" in schema_of(operation)["properties"]
 }
+"""Every operation that is about a run, in its address or in its body, and is not only there to read."""
 STATES = ("as it starts", "paused", "reported as failed", "recorded")
 APPROVALS = [name for name in GATES if "approval" in name]
 
@@ -74,12 +86,13 @@ class Attacker:
 
     async def attack(self, gate: dict[str, Any], state: str, steps: list[str]) -> None:
         run = await self.started(gate, state)
-        for path, schema in WRITES.items():
+        for (method, path), schema in WRITES.items():
             digest = next((one.digest for one in (await self.current(run)).steps.values() if one.digest), "")
-            for body in bodies(schema, steps, digest):
+            for given in bodies(schema, steps, digest):
                 for step in steps if "{step" in path else ("",):
                     place = path.replace("{run}", run).replace("{step}", step)
-                    answer = await self.client.post(place, json=body)
+                    body = {**given, "run": run} if "run" in given else given
+                    answer = await self.client.request(method, place, json=body)
                     self.tried += 1
                     assert answer.status_code in {200, 201, 400, 403, 404, 409}, (place, body, answer.text)
                     for one in {run, str(answer.json().get("run") or run)}:  # a fork is another run
@@ -136,9 +149,11 @@ async def test_no_write_reaches_a_run_of_another_project(tmp_path: Path) -> None
         await owner.worker.settled(run.id)
         before = await owner.writer.dispatch.current(run.id)
         assert (await client.get(f"/api/v1/runs/{run.id}")).json()["project"]["folder"] == str(tmp_path), "all may read"
-        for path, schema in WRITES.items():
-            for body in bodies(schema, ["gate"], before.step("gate").digest):
-                answer = await client.post(path.replace("{run}", run.id).replace("{step}", "gate"), json=body)
+        for (method, path), schema in WRITES.items():
+            for given in bodies(schema, ["gate"], before.step("gate").digest):
+                body = {**given, "run": run.id} if "run" in given else given
+                place = path.replace("{run}", run.id).replace("{step}", "gate")
+                answer = await client.request(method, place, json=body)
                 assert (answer.status_code, names_its_project(answer)) == (409, True), (path, body)
         after = await parts.writer.dispatch.current(run.id)
         assert (after.n, after.head) == (before.n, before.head)
