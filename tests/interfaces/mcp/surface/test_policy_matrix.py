@@ -33,12 +33,19 @@ STATES = ("as it starts", "paused", "a try refused", "reported as failed")
 BARE = {"run", "step", "outcome", "action", "reason", "description", "decision", "kind"}
 """Arguments of the second call of each pair, which leaves the others out."""
 PASSED = {"completed", "skipped"}
+A_RUN = "a run"
+"""Stands for the run, wherever it is in a call."""
+WORDS = {
+    *("reason", "description", "decision", "note", "by", "agent", "text", "actor", "goal", "query", "category", "card"),
+    *("cursor", "since", "until", "id", "version", "wait", "idempotency_key", "outcome", "digest", "passphrase"),
+}
+"""Arguments that name no run and no step. What is not among them could be either, under a name of its own."""
 
 
 def choices(schema: Mapping[str, Any], name: str, steps: list[str]) -> list[Any]:
     """Values worth trying for one argument."""
     if name == "run":
-        return ["a run"]
+        return [A_RUN]
     if name == "step":
         return steps
     if name in {"workflow", "plan", "definition", "inputs", "goal"}:
@@ -51,27 +58,43 @@ def choices(schema: Mapping[str, Any], name: str, steps: list[str]) -> list[Any]
         case "object":
             return [{"gate": "done"}]
         case "string":
-            return ["yes"]
+            return ["yes"] if name in WORDS else ["yes", A_RUN, *steps]
+        case "array":
+            return [[A_RUN, *steps]]
         case None:
             return [{}]
         case _:
             return []
 
 
-def calls(steps: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every tool that can be about a run, with every combination of what its schema lets one choose from."""
+def calls(steps: list[str], state: str = STATES[0]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every tool, as agents and as pages in their windows know it, with every combination of what it lets one choose.
+
+    Also tools that name no run, since what answers all that is asked needs none, and those that say that they only
+    read; both in the first state only."""
     for tool in TOOLS:
-        properties = tool.input["properties"]
-        if "run" not in properties:
+        if state != STATES[0] and (tool.hints.read_only or "run" not in tool.input["properties"]):
             continue
-        offered = {name: choices(schema, name, steps) for name, schema in properties.items()}
-        chosen = {name: values for name, values in offered.items() if values}
-        several = {name: values for name, values in chosen.items() if len(values) > 1}
-        single = {name: values[0] for name, values in chosen.items() if len(values) == 1}
-        for combination in product(*several.values()):
-            given = {**single, **dict(zip(several, combination, strict=True))}
-            yield tool.name, given
-            yield tool.name, {key: value for key, value in given.items() if key in BARE}
+        for schema in filter(None, (tool.input, tool.app_input)):
+            for given in combinations(schema["properties"], steps):
+                yield tool.name, given
+                yield tool.name, {key: value for key, value in given.items() if key in BARE}
+
+
+def combinations(properties: Mapping[str, Any], steps: list[str]) -> Iterator[dict[str, Any]]:
+    offered = {name: choices(schema, name, steps) for name, schema in properties.items()}
+    chosen = {name: values for name, values in offered.items() if values}
+    for combination in product(*chosen.values()):
+        yield dict(zip(chosen, combination, strict=True))
+
+
+def about(value: Any, run: str) -> Any:
+    """Arguments with this run in them."""
+    if isinstance(value, dict):
+        return {name: about(item, run) for name, item in value.items()}
+    if isinstance(value, list):
+        return [about(item, run) for item in value]
+    return run if value == A_RUN else value
 
 
 async def in_state(agent: Agent, gate: dict[str, Any], state: str) -> str:
@@ -99,8 +122,8 @@ async def test_no_call_of_an_agent_passes_a_gate(tmp_path: Path, gate: str) -> N
         tried = 0
         for state in STATES:
             run = await in_state(agent, GATES[gate], state)
-            for tool, arguments in calls(steps):
-                answered = data_of(await agent.answer(tool, {**arguments, "run": run}))
+            for tool, arguments in calls(steps, state):
+                answered = data_of(await agent.answer(tool, about(arguments, run)))
                 tried += 1
                 followed = {run, str(answered.get("run", run))}  # a fork is another run
                 for one in followed:
@@ -120,7 +143,7 @@ async def test_in_a_recorded_run_no_call_of_an_agent_completes_an_approval(tmp_p
         seen = await agent.call("status", run=run)
         assert [(one["kind"], one["step"]) for one in seen["waiting_for"]] == [("approval", "gate")]
         for tool, arguments in calls(["gate"]):
-            await agent.answer(tool, {**arguments, "run": run})
+            await agent.answer(tool, about(arguments, run))
             assert await passed(agent, run) == [], (tool, arguments)
             if (await agent.call("status", run=run))["status"] not in {"waiting", "running"}:
                 run = (await agent.call("record_execution_start", plan=plan))["run"]
