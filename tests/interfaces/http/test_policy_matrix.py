@@ -29,7 +29,6 @@ DOCUMENT: Mapping[str, Any] = json.loads(FILE.read_bytes())
 SCHEMAS = DOCUMENT["components"]["schemas"]
 
 
-
 def schema_of(operation: Mapping[str, Any]) -> Mapping[str, Any]:
     """What a write carries; nothing that could be chosen where it is a file."""
     found = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
