@@ -84,6 +84,12 @@ export function listed(words: readonly string[], most = 4): string {
   return `${words.slice(0, -1).join(', ')} and ${words[words.length - 1]}`;
 }
 
+/** What is asked, and what was said about it below: a title is one line. */
+export function headed(text: string): readonly [string, string] {
+  const [head = '', ...rest] = text.trim().split('\n');
+  return [head, rest.join('\n').trim()];
+}
+
 export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 export const spaced = (word: string): string => word.replace(/_/g, ' ');
 

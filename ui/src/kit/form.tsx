@@ -43,7 +43,7 @@ function Field({ name, schema, required, value, onChange }: { name: string; sche
   const type = typeOf(schema);
   const about = schema.description ?? schema.title ?? '';
   const label = about && about.length < 70 ? capital(about) : capital(spaced(name));
-  const fallback = schema.default === undefined ? '' : typeof schema.default === 'string' ? schema.default : JSON.stringify(schema.default);
+  const fallback = fallbackOf(schema);
   const note = `${name}, ${required ? 'required' : 'optional'}${type === 'array' ? ', one a line' : type === 'object' ? ', JSON' : ''}`;
   const common = { id, required, 'aria-describedby': about.length >= 70 ? `${id}-about` : undefined };
   const shown = value === undefined ? '' : String(value);
@@ -87,6 +87,13 @@ function Field({ name, schema, required, value, onChange }: { name: string; sche
       ) : null}
     </div>
   );
+}
+
+/** The default, as somebody would type it. */
+function fallbackOf({ default: value }: Schema): string {
+  if (value === undefined) return '';
+  if (Array.isArray(value) && value.every((one) => typeof one === 'string')) return value.join('\n');
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 /** What was typed, as values: an empty field is left out, so that its default counts. The server checks them. */

@@ -9,7 +9,7 @@ import { enter } from '../core/project';
 import { enc, go } from '../core/router';
 import { runName } from '../core/runs';
 import { useStore } from '../core/store';
-import { actor, clock, count, listed, number, shell, short, when } from '../core/words';
+import { actor, clock, count, headed, listed, number, shell, short, when } from '../core/words';
 import { NoAnswer, Shell } from '../frame/shell';
 import { Fields, filled, type Schema } from '../kit/form';
 import { Icon } from '../kit/icons';
@@ -96,7 +96,7 @@ function Pick({ one, chosen }: { one: ApprovalView; chosen: boolean }): JSX.Elem
     <a class="pick" href={hrefOf(one)} aria-current={chosen ? 'true' : undefined}>
       <StateIcon look={WAITING.approval!} />
       <div class="grow">
-        <p>{one.text}</p>
+        <p>{headed(one.text)[0]}</p>
         <p class="meta">
           {runName(one)} · <Time at={one.since} />
         </p>
@@ -115,7 +115,7 @@ function Answered({ one }: { one: AnsweredView }): JSX.Element {
     <a class="pick" href={`/runs/${enc(one.run)}/journal/${one.n}`}>
       <Icon name={isYes ? 'approvals' : 'failed'} tone={isYes ? 'ok' : 'bad'} />
       <div class="grow">
-        <p>{one.text || `“${one.step}” of ${one.run}`}</p>
+        <p>{headed(one.text ?? '')[0] || `“${one.step}” of ${one.run}`}</p>
         <p class="meta">
           {one.name ? `${[one.name, one.label].filter(Boolean).join(' ')} · ` : ''}
           {answerOf(one)}, {clock(one.at, false)}
@@ -164,6 +164,7 @@ function Approval({ run, step, digest, answer }: { run: string; step: string; di
     );
   }
   if (!data) return <NoAnswer {...given} />;
+  const [question, about] = headed(data.text);
   return (
     <article class="approval">
       <div class="row wrap">
@@ -182,7 +183,8 @@ function Approval({ run, step, digest, answer }: { run: string; step: string; di
           ) : null}
         </p>
       </div>
-      <h1 class="question">{data.text}</h1>
+      <h1 class="question">{question}</h1>
+      {about ? <p class="question-about">{about}</p> : null}
       <p class="c-2">
         {runName(data)}
         {(data.approvals ?? 1) > 1 ? ` · ${number(data.approved_by?.length ?? 0)} of ${count(data.approvals!, 'person', 'people')} have said yes${data.approved_by?.length ? `: ${listed(data.approved_by.map(actor))}` : ''}` : ''}

@@ -8,7 +8,7 @@ import { isLive } from '../core/live';
 import { enc, go } from '../core/router';
 import { leftWords, lookOf, runHref, runName, took, whyOf } from '../core/runs';
 import { useStore } from '../core/store';
-import { actor, clock, count, instant, listed, number, spaced, when } from '../core/words';
+import { actor, clock, count, headed, instant, listed, number, spaced, when } from '../core/words';
 import { NoAnswer, Shell } from '../frame/shell';
 import { NewChip, useHeld } from '../kit/held';
 import { Icon } from '../kit/icons';
@@ -105,10 +105,10 @@ export function HomePage(_props: PageProps): JSX.Element {
 const titleOf = (waiting: number): string => (waiting === 0 ? 'Nothing waits for you' : waiting === 1 ? '1 thing waits for you' : `${number(waiting)} things wait for you`);
 const isNew = (data: Home): boolean => !data.waiting_for_me?.length && !data.waiting_for_others?.length && !data.running?.length && !data.ended?.length && !data.failed?.length;
 
-/** Approvals, then decisions; what expires first comes first. */
+/** Approvals, then decisions; what expires first comes first, then what has waited longest. */
 const RANK = ['approval', 'confirmation', 'decision', 'agent'];
 const sorted = (items: readonly WaitingItem[]): readonly WaitingItem[] =>
-  [...items].sort((a, b) => RANK.indexOf(a.kind) - RANK.indexOf(b.kind) || (instant(a.expires || a.since) || 0) - (instant(b.expires || b.since) || 0));
+  [...items].sort((a, b) => RANK.indexOf(a.kind) - RANK.indexOf(b.kind) || +!a.expires - +!b.expires || (instant(a.expires || a.since) || 0) - (instant(b.expires || b.since) || 0));
 
 const hrefOf = (item: WaitingItem): string => (item.kind === 'approval' || item.kind === 'confirmation' ? `/approvals/${enc(item.run)}/${enc(item.step)}` : item.kind === 'decision' ? runHref(item.run) : `${runHref(item.run)}/steps/${enc(item.step)}`);
 
@@ -157,7 +157,7 @@ function WaitingRow({ item, first, live }: { item: WaitingItem; first: boolean; 
       <StateIcon look={look} />
       <div class="grow">
         <a class="title" href={hrefOf(item)}>
-          {isQuestion ? item.text || `Approve “${item.title}”` : `${name}: ${troubleOf(item)}`}
+          {isQuestion ? headed(item.text ?? '')[0] || `Approve “${item.title}”` : `${name}: ${troubleOf(item)}`}
         </a>
         <p class="cause">
           <b class={`c-${look.tone}`}>{look.word}</b>
@@ -204,7 +204,7 @@ function OtherRow({ item }: { item: WaitingItem }): JSX.Element {
       <StateIcon look={look} />
       <div class="grow">
         <a class="title" href={hrefOf(item)}>
-          {item.text || spaced(item.step)}
+          {headed(item.text ?? '')[0] || spaced(item.step)}
         </a>
         <p class="meta">
           {look.word} · {runName(item)} {item.by?.length ? `· needs ${listed(item.by.map(actor))}` : ''}

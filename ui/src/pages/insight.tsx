@@ -74,7 +74,7 @@ export function InsightPage(_props: PageProps): JSX.Element {
                 {asTable ? 'As picture' : 'As table'}
               </Button>
             </div>
-            <Days data={data} asTable={asTable} />
+            <Days data={data} since={since} asTable={asTable} />
           </section>
           <div class="halves">
             <Bars title="Slowest workflows" note="half under · 95% under" rows={(data.workflows ?? []).filter((one) => one.p50_ms).sort((a, b) => (b.p50_ms ?? 0) - (a.p50_ms ?? 0)).slice(0, 6).map((one) => ({ word: titled(one.workflow), share: one.p50_ms ?? 0, value: `${duration(one.p50_ms)} · ${duration(one.p95_ms)}`, href: `/runs?workflow=${encodeURIComponent(one.workflow.replace(/@.*/, ''))}&view=grid`, tone: 'off' }))} />
@@ -102,10 +102,23 @@ const Figure = ({ value, word, note }: { value: string; word: string; note: stri
   </section>
 );
 
-function Days({ data, asTable }: { data: Statistics; asTable: boolean }): JSX.Element {
-  const days = data.days ?? [];
+type Day = NonNullable<Statistics['days']>[number];
+const LABELS_MAX = 16;
+const LONG = 86_400_000;
+const dayName = (day: string): string => new Date(day).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+
+/** Also the days without a run: a gap is a finding, too. */
+function everyDay(days: readonly Day[], since: string): readonly Day[] {
+  const known = new Map(days.map((one) => [one.day, one]));
+  const length = since.endsWith('d') ? parseInt(since, 10) : 2;
+  const names = Array.from({ length }, (_, index) => new Date(Date.now() - (length - 1 - index) * LONG).toISOString().slice(0, 10));
+  return [...days.filter((one) => one.day < names[0]!), ...names.map((day) => known.get(day) ?? { day })];
+}
+
+function Days({ data, since, asTable }: { data: Statistics; since: string; asTable: boolean }): JSX.Element {
+  const days = everyDay(data.days ?? [], since);
   const most = Math.max(1, ...days.map((one) => sumOf(one.statuses ?? {})));
-  if (!days.length) return <Empty icon="insight" title="Nothing to draw yet" />;
+  if (!data.days?.length) return <Empty icon="insight" title="Nothing to draw yet" />;
   if (asTable) {
     return (
       <table class="table">
@@ -150,8 +163,8 @@ function Days({ data, asTable }: { data: Statistics; asTable: boolean }): JSX.El
         })}
       </div>
       <div class="day-names" aria-hidden>
-        {days.map((one) => (
-          <span key={one.day}>{one.day.slice(5)}</span>
+        {days.map((one, index) => (
+          <span key={one.day}>{(days.length - 1 - index) % Math.ceil(days.length / LABELS_MAX) ? '' : dayName(one.day)}</span>
         ))}
       </div>
     </>

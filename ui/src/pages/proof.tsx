@@ -68,7 +68,7 @@ export function ProofPage({ params }: PageProps): JSX.Element {
           </a>
         </p>
       ) : proof.data ? (
-        <Whole proof={proof.data} again={proof.again} />
+        <Whole proof={proof.data} verdict={data} again={proof.again} />
       ) : (
         <NoAnswer whole={false} {...proof} />
       )}
@@ -103,7 +103,15 @@ function Broken({ data }: { data: Verified }): JSX.Element {
   );
 }
 
-function Whole({ proof, again }: { proof: JournalProof; again: () => void }): JSX.Element {
+const CHANGED: Look = { word: 'Changed', icon: 'failed', tone: 'bad' };
+
+/** Of a journal that was changed, only the streams that are named are known to be so. */
+function stateOf(stream: string, verdict: Verified | undefined): JSX.Element | string {
+  if (verdict?.ok) return <Pill look={INTACT} />;
+  return verdict?.breaks?.some((one) => one.stream === stream) ? <Pill look={CHANGED} /> : '–';
+}
+
+function Whole({ proof, verdict, again }: { proof: JournalProof; verdict: Verified | undefined; again: () => void }): JSX.Element {
   const points = [...(proof.checkpoints ?? [])].sort((a, b) => a.number - b.number);
   const newest = points[points.length - 1];
   const live = useStore(isLive);
@@ -164,6 +172,7 @@ function Whole({ proof, again }: { proof: JournalProof; again: () => void }): JS
                 <th>Stream</th>
                 <th class="num">Events</th>
                 <th>Head</th>
+                <th>State</th>
                 <th>
                   <span class="sr">Export</span>
                 </th>
@@ -187,6 +196,7 @@ function Whole({ proof, again }: { proof: JournalProof; again: () => void }): JS
                     <td>
                       <code title={one.hash}>{short(one.hash, 16)}</code>
                     </td>
+                    <td>{stateOf(one.stream, verdict)}</td>
                     <td class="num">
                       {isRun ? (
                         <Button small href={`/api/v1/journal/bundle/${enc(one.stream)}`} download label={`Export proof of ${one.stream}`}>

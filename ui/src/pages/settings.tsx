@@ -105,6 +105,10 @@ function Row({ icon, tone, name, children, action }: { icon: 'completed' | 'warn
   );
 }
 
+/** Commands stand between backquotes. */
+const coded = (words: string): ComponentChildren => words.split('`').map((part, index) => (index % 2 ? <code class="tag">{part}</code> : part));
+const commandIn = (fix = ''): string => (fix.startsWith('handrail ') ? fix : /`(handrail [^`]+)`/.exec(fix)?.[1] ?? '');
+
 function Doctor(): JSX.Element {
   const report = useRead<DoctorReport>('/doctor');
   const data = report.data;
@@ -125,13 +129,13 @@ function Doctor(): JSX.Element {
       {data ? (
         <div class="card">
           {[...wrong, ...checks.filter((one) => one.level === 'ok')].map((one) => (
-            <Row key={one.name} icon={one.level === 'ok' ? 'completed' : one.level === 'warn' ? 'warning' : 'failed'} tone={one.level === 'ok' ? 'ok' : one.level === 'warn' ? 'wait' : 'bad'} name={capital(one.name)} action={one.fix ? <Copy text={one.fix} label={`Copy the fix for ${one.name}`} /> : null}>
+            <Row key={one.name} icon={one.level === 'ok' ? 'completed' : one.level === 'warn' ? 'warning' : 'failed'} tone={one.level === 'ok' ? 'ok' : one.level === 'warn' ? 'wait' : 'bad'} name={capital(one.name)} action={commandIn(one.fix) ? <Copy text={commandIn(one.fix)} label={`Copy the command for ${one.name}`} /> : null}>
               {/^[a-z]+[ :,]/.test(one.message) ? capital(one.message) : one.message}
               {!one.fix ? null : one.fix.startsWith('handrail ') ? (
                 <code class="tag fix">{one.fix}</code>
               ) : (
                 <span class="fix">
-                  <b>To fix:</b> {one.fix}
+                  <b>To fix:</b> {coded(one.fix)}
                 </span>
               )}
             </Row>

@@ -77,6 +77,6 @@ def server_check(breaker: Breaker) -> HealthCheck:
     """A tool server, by its circuit breaker."""
     name = f"tool server {breaker.server}"
     if breaker.status is BreakerStatus.CLOSED:
-        return ok(name, "its calls go through")
+        return ok(name, "no call to it is held back")
     words = f"it failed {plural(breaker.failures, 'time')} in a row, so that its steps wait: {breaker.message}"
     return warn(name, words, f"`handrail tools check {breaker.server}` shows more; it is tried again by itself")

@@ -37,6 +37,7 @@ from handrail.domain.journal.event import (
     step_of,
 )
 from handrail.domain.plural import plural
+from handrail.domain.policy.agent_names import is_same_agent
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import STEP_RETRIABLE, RunStatus, StepStatus
 from handrail.domain.run.step_path import locate
@@ -220,9 +221,9 @@ class _Why:
         elif isinstance(locate(self.definition, path).step.work, Prompt):
             refused = self._last_at(path, OutputRefused)
             again = " again" if refused is not None else ""
-            lead = f"{state.agent or 'An agent'} is to submit {self.names.quoted(path)}{again}."
-            known = refused or self._last_at(path, StepHandedOut)
-            yield self._waiting(WhyKind.AGENT, path, state, known, lead, "", _checks(refused))
+            handed = self._last_at(path, StepHandedOut)
+            lead = f"{_holder(state, handed)} is to submit {self.names.quoted(path)}{again}."
+            yield self._waiting(WhyKind.AGENT, path, state, refused or handed, lead, "", _checks(refused))
 
     def _waiting(
         self, kind: WhyKind, path: str, state: StepState, entry: Entry | None, lead: str, words: str, note: str = ""
@@ -253,6 +254,12 @@ def _undo_note(run: Run, left: str, *, is_over: bool) -> str:
     undone = sum(state.status is StepStatus.COMPENSATED for state in run.steps.values())
     stays = f"still there: {left}" if left else "nothing left behind" * is_over
     return ", ".join(filter(None, (f"{plural(undone, 'step')} undone", stays)))
+
+
+def _holder(state: StepState, handed: Entry | None) -> str:
+    """Who has the step: by the one name that the journal has for an agent that calls itself something shorter."""
+    known = actor_name(handed.actor) if handed is not None else ""
+    return known if is_same_agent(state.agent, known) else state.agent or "An agent"
 
 
 def _checks(refused: Entry | None) -> str:

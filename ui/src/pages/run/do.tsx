@@ -233,9 +233,9 @@ function optionNote(one: LegalAction, view: RunView, rows: readonly Row[]): stri
     const category = rows.find((row) => row.step.id === one.step)?.step.category;
     if (category && !RETRIED.has(category)) return rarely(category);
   }
-  // The server names steps by id.
-  const [lead, list] = (means ?? '').split(': ');
-  return sentence(list ? `${lead}: ${list.replace(/[\w.[\]-]+/g, (id) => named(id, rows))}` : means);
+  // The server names steps by id, behind a colon or the verb.
+  const found = /^(undo |.*?: )(.+)$/i.exec(means ?? '');
+  return sentence(found ? found[1] + found[2]!.replace(/[\w.[\]-]*[\w\]]/g, (id) => named(id, rows)) : means);
 }
 
 const sentence = (words: string | undefined): string => (words ? capital(words).replace(/\.?$/, '.') : '');
@@ -293,7 +293,7 @@ function PreviewBody({ given, rows, view }: { given: Preview; rows: readonly Row
       ) : null}
       {notes.map((note) => (
         <span class="meta" key={note}>
-          {note}
+          {sentence(note)}
         </span>
       ))}
       {given.ends || given.becomes ? <span class="meta">The run is then {(RUN[given.ends ?? given.becomes ?? '']?.word ?? spaced(given.ends ?? given.becomes ?? '')).toLowerCase()}{view.status === given.becomes ? ', as it is now' : ''}.</span> : null}

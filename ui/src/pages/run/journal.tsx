@@ -96,12 +96,14 @@ const KIND: Record<string, readonly [IconName, string]> = { start: ['person', '2
 const PLAIN = new Set(['start', 'routine', 'action']);
 const ERASED = '[erased]';
 
+const FACT: Record<string, (value: string) => string> = { code: (value) => value, digest: (value) => `digest ${short(value)}`, tries: (value) => count(Number(value), 'try', 'tries') };
+
 function StoryRow({ run, one, chosen }: { run: string; one: StoryLine; chosen: boolean }): JSX.Element {
   const href = runUrl(run, `/journal/${one.last}`);
   const [icon, tone] = EVENT[one.event ?? ''] ?? KIND[one.kind] ?? ['said', '2'];
   const isCard = !!one.event && !PLAIN.has(one.kind) && one.event !== 'run_completed' && one.event !== 'run_compensated';
   const took = one.until ? instant(one.until) - instant(one.at) : 0;
-  const facts = Object.entries(one.facts ?? {}).map(([name, value]) => `${name} ${name === 'digest' ? short(value) : value}`);
+  const facts = Object.entries(one.facts ?? {}).map(([name, value]) => (FACT[name] ?? ((given) => `${name} ${given}`))(value));
   const entries = one.last - one.first + 1;
   return (
     <article class={`entry${isCard ? ` carded e-${tone}` : ''}`} aria-current={chosen ? 'true' : undefined} tabIndex={-1}>

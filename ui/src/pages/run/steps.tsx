@@ -1,13 +1,15 @@
 /** The steps of a run on their rail. Undo is a second, dashed rail that runs back up from the failure, with a dot at each undone step. */
 import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useRead } from '../../core/api';
+import type { EventPage } from '../../core/contract';
 import { useKeys } from '../../core/keys';
 import { go, place, withQuery } from '../../core/router';
-import { count, number, said } from '../../core/words';
+import { actor, count, listed, number, said } from '../../core/words';
 import { Icon } from '../../kit/icons';
 import { Button, Empty, Find, StateIcon } from '../../kit/kit';
 import { ACTIONS, groupHref } from './actions';
-import { isContainer, isOneReason, likeness, stepHref, triesOf, type Row } from './model';
+import { isContainer, isOneReason, likeness, runPath, runUrl, stepHref, triesOf, type Row } from './model';
 import type { TabProps } from './run';
 
 type Chip = { key: string; word: string; icon?: 'failed' | 'running' | 'ready' | 'completed'; tone?: string; fits: (row: Row) => boolean };
@@ -91,6 +93,7 @@ export function StepList(props: TabProps & { many: boolean }): JSX.Element {
           <Rows run={run} rows={rest} all={rows} selected={selected} plain={many && show !== 'all'} />
         </div>
       ) : null}
+      {isAgents && !many ? <Decisions run={run} at={props.at} /> : null}
       {shown.length ? null : (
         <Empty title="No step matches" actions={<Button href={withQuery({ show: 'all', find: undefined })}>Show all {number(rows.length)}</Button>}>
           {count(rows.length, 'step')} {rows.length === 1 ? 'is' : 'are'} hidden by this filter.
@@ -106,6 +109,35 @@ export function StepList(props: TabProps & { many: boolean }): JSX.Element {
       ) : null}
     </div>
   );
+}
+
+const DECISIONS_SHOWN = 3;
+
+/** What was decided on the way, the newest last: the journal has all of it. */
+function Decisions({ run, at }: { run: string; at: string }): JSX.Element | null {
+  const list = useRead<EventPage>(runPath(run, '/journal?kind=decision_recorded&limit=100'), at ? undefined : { run });
+  const made = (list.data?.events ?? []).filter((one) => !at || one.n <= Number(at.slice(4)));
+  return made.length ? (
+    <section class="card decided" aria-label="Decisions">
+      {made.slice(-DECISIONS_SHOWN).map(({ n, actor: by, data }) => (
+        <div class="why-line" key={n}>
+          <Icon name="said" tone="2" />
+          <p class="grow">
+            <b>{actor(by)} decided:</b> {String(data?.decision ?? '')} <span class="c-2">{String(data?.reason ?? '')}</span>
+            {data?.alternatives ? <span class="c-3"> Also considered: {listed(data.alternatives as string[])}.</span> : null}
+          </p>
+          <a class="link nowrap" href={runUrl(run, `/journal/${n}`)}>
+            Entry {number(n)}
+          </a>
+        </div>
+      ))}
+      {made.length > DECISIONS_SHOWN ? (
+        <a class="link" href={runUrl(run, '/journal?show=decisions')}>
+          All {number(made.length)} decisions
+        </a>
+      ) : null}
+    </section>
+  ) : null;
 }
 
 /** Failures that are alike are one group. */

@@ -4,7 +4,7 @@ import { useMemo, useState } from 'preact/hooks';
 import { useRead } from '../../core/api';
 import type { RunTimeline as Given, SpanView as Bar } from '../../core/contract';
 import { useKeys } from '../../core/keys';
-import { actor, count, duration, exact, instant, listed } from '../../core/words';
+import { actor, capital, count, duration, exact, instant, listed } from '../../core/words';
 import { NoAnswer } from '../../frame/shell';
 import { Button, Empty, StateIcon } from '../../kit/kit';
 import { useNow } from '../../kit/now';
@@ -47,7 +47,7 @@ export function Timeline({ run, view, rows, at }: TabProps): JSX.Element {
   return (
     <>
       <div class="picture-bar">
-        <Legend />
+        <Legend bars={bars} />
         <span class="grow" />
         <Segmented label="Scale" value={compress ? 'short' : 'true'} options={[['short', 'Compress waits'], ['true', 'True scale']]} onChange={(value) => setCompress(value === 'short')} />
         <Button small kbd="T" onClick={() => setAsTable(!asTable)}>
@@ -179,7 +179,7 @@ function LaneBars({ lane, top, scale, end }: { lane: Lane; top: number; scale: S
         const length = (bar.end ? instant(bar.end) : end) - instant(bar.start);
         const says = kind === 'person_wait' ? `${actor(row.step.by) || 'a person'}, ${duration(length)}` : '';
         return (
-          <i key={index} class={`tbar b-${kind}${lane.isCritical && !kind.startsWith('undo') ? ' on-path' : ''}`} title={`${row.title}: ${WORD[kind] ?? kind}, ${duration(length)}`} style={{ left: percent(from), width: `max(3px, ${percent(to - from)})`, top: `${top + 7}px` }}>
+          <i key={index} class={`tbar b-${kind}${lane.isCritical && !kind.startsWith('undo') ? ' on-path' : ''}`} title={`${row.title}: ${WORD[kind] ?? kind}, ${duration(length)}`} style={{ left: `min(${percent(from)}, 100% - 3px)`, width: `max(3px, ${percent(to - from)})`, top: `${top + 7}px` }}>
             {says && to - from > 0.07 ? <span>{says}</span> : null}
           </i>
         );
@@ -207,8 +207,14 @@ function Drops({ lanes, critical, x }: { lanes: readonly Lane[]; critical: reado
   return <path class="drop" d={lines.join('')} vector-effect="non-scaling-stroke" />;
 }
 
-function Legend(): JSX.Element {
-  const shown: readonly (readonly [string, string])[] = [['work', 'Work'], ['failed', 'Failed try'], ['retry_wait', 'Wait before a retry'], ['person_wait', 'Waiting for a person'], ['undo', 'Undo']];
+/** Waits look alike: their word is that of the only kind that there is. */
+const WAITS = new Set(['person_wait', 'agent_wait', 'time_wait', 'decision_wait', 'paused']);
+
+function Legend({ bars }: { bars: readonly Bar[] }): JSX.Element {
+  const kinds = new Set<string>(bars.map((bar) => bar.kind));
+  const waits = [...kinds].filter((kind) => WAITS.has(kind));
+  const all: readonly (readonly [string, string])[] = [['work', 'Work'], ['failed', 'Failed try'], ['lost', 'Outcome unknown'], ['retry_wait', 'Wait before a retry'], [waits[0] ?? '', waits.length === 1 ? capital(WORD[waits[0]!] ?? '') : 'Waiting'], ['undo', 'Undo'], ['undo_failed', 'Failed undo']];
+  const shown = all.filter(([kind]) => kinds.has(kind));
   return (
     <div class="legend">
       {shown.map(([kind, word]) => (

@@ -242,7 +242,7 @@ function TwoRuns({ run, other }: { run: string; other: string }): JSX.Element {
                 <td>{one.a ? <Pill look={stepLook(one.a)} /> : '–'}</td>
                 <td>{one.b ? <Pill look={stepLook(one.b)} /> : '–'}</td>
                 <td class="num">
-                  {duration(one.worked_a_ms)} · {duration(one.worked_b_ms)}
+                  {duration(one.worked_a_ms || undefined)} · {duration(one.worked_b_ms || undefined)}
                 </td>
                 <td>{one.output_differs ? 'differs' : 'same'}</td>
               </tr>
