@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from handrail.foundation.plain_file import NotPlain, is_within, read_plain, root_around
+from handrail.foundation.plain_file import NotPlain, is_within, read_plain, read_start, root_around
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pipes and links are POSIX's")
 both = pytest.mark.parametrize("is_rooted", [False, True])
@@ -39,6 +39,15 @@ def test_what_is_no_file_is_refused_without_waiting_for_it(root: Path, is_rooted
     for name in ("pipe", "zero", "loop", "deep"):
         with pytest.raises(NotPlain):
             read_plain(root / name, bytes_max=5, within=root if is_rooted else None)
+
+
+def test_of_a_large_file_the_start_is_read_and_of_what_is_no_file_nothing(root: Path) -> None:
+    assert read_start(root / "deep" / "file", bytes_max=3) == b"123"
+    os.mkfifo(root / "pipe")
+    (root / "zero").symlink_to("/dev/zero")
+    for name in ("pipe", "zero", "deep"):
+        with pytest.raises(NotPlain):
+            read_start(root / name, bytes_max=3)
 
 
 @both

@@ -42,6 +42,12 @@ def read_plain(path: Path, *, bytes_max: int, within: Path | None = None) -> byt
     return content
 
 
+def read_start(path: Path, *, bytes_max: int) -> bytes:
+    """The first bytes of a regular file, however large it is; NotPlain or an OSError for everything else."""
+    with os.fdopen(_opened(path), "rb") as reader:
+        return reader.read(bytes_max)
+
+
 def root_around(path: Path, folder: Path) -> Path | None:
     """The folder, if the path is inside it, as it is written or by where its own folder really is. None if not."""
     written = Path(os.path.normpath(path.absolute())).is_relative_to(os.path.normpath(folder.absolute()))

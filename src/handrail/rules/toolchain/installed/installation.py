@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from handrail.foundation.plain_file import NotPlain, read_start
+
 HOPS_MAX: Final = 10
 """How many links, and how many interpreters of scripts, are followed."""
 HEAD_BYTES: Final = 4_096
@@ -57,11 +59,10 @@ def needs_of(program: Path) -> tuple[Path, ...]:
 
 
 def text_of(path: Path, bytes_max: int = 65_536) -> str:
-    """The start of a small file of this machine; empty if it can't be read."""
+    """The start of a small file of this machine or of the project; empty if it can't be read, or is a pipe or device."""
     try:
-        with path.open("rb") as file:
-            return file.read(bytes_max).decode(errors="replace")
-    except OSError:
+        return read_start(path, bytes_max=bytes_max).decode(errors="replace")
+    except (NotPlain, OSError):
         return ""
 
 
