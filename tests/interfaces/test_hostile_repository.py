@@ -3,6 +3,8 @@ nothing outside is read, nothing hangs. The lists come from the program, so a ne
 
 from __future__ import annotations
 
+import json
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +17,7 @@ from typing import Any
 import click
 import pytest
 
+from handrail.interfaces import cli
 from handrail.interfaces.cli.program import program
 from handrail.interfaces.cli.workflow.new import SCHEMA_FILE
 from handrail.interfaces.http.contract.route import API, MediaType
@@ -23,6 +26,7 @@ from handrail.interfaces.mcp.surface.handlers.catalog import TOOLS
 from interfaces.hostile_repository import CANARY, KINDS, HostileRepository
 from interfaces.http.in_process import as_actor
 from interfaces.mcp.surface.agent import Place
+from library.workrail.garden import FILES as WORKRAIL
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pipes and links are POSIX's")
 
@@ -289,3 +293,49 @@ def test_a_new_workflow_is_written_past_a_pipe_in_place_of_the_schema(hostile: H
     with within_limit():
         assert hostile.shell.run("workflow", "new", "fresh").exit_code == 0
     assert (hostile.own / SCHEMA_FILE).is_file()
+
+
+WRITING = {
+    "workflow new": ["workflow", "new", "fresh", "-o", "{file}"],
+    "workflow new, by its id": ["workflow", "new", "target"],
+    "rules new": ["rules", "new", "a_rule", "--folder", "{file}"],
+    "workflow import": ["workflow", "import", "legacy.json", "-o", "{file}", "--force"],
+    "run report": ["run", "report", "{run}", "--html", "{file}"],
+    "journal export": ["journal", "export", "-o", "{file}"],
+    "a bundle": ["journal", "export", "{run}", "--bundle", "{file}"],
+}
+
+
+@pytest.mark.parametrize("kind", ["dangling", "outside", "pipe", "folder that leads out"])
+@pytest.mark.parametrize("name", WRITING)
+def test_no_command_writes_through_what_a_repository_has_put_there(
+    hostile: HostileRepository, name: str, kind: str
+) -> None:
+    (hostile.own / "config.toml").unlink()
+    (hostile.project / "legacy.json").write_bytes((WORKRAIL / "v0.1.0.json").read_bytes())
+    plan = hostile.shell.write(json.dumps({"id": "mine", "steps": [{"id": "p", "prompt": "Say it"}]}), "mine.json")
+    run = hostile.shell.json("run", "start", plan, code=4)["run"]
+    file = hostile.own / "workflows" / "target.yaml"
+    match kind:
+        case "dangling":
+            file.symlink_to(hostile.outside / "new.yaml")
+        case "folder that leads out":
+            (hostile.own / "workflows").rename(hostile.own / "kept")
+            (hostile.own / "workflows").symlink_to(hostile.outside)
+        case _:
+            hostile.place(kind, file)
+    before = {path.name: path.read_bytes() for path in hostile.outside.iterdir()}
+    words = [word.format(file=file.relative_to(hostile.project), run=run) for word in WRITING[name]]
+    with within_limit():
+        result = hostile.shell.run(*words, stdin="")
+    assert result.exit_code in {5, 6, 8}, result.output
+    assert {path.name: path.read_bytes() for path in hostile.outside.iterdir()} == before
+
+
+def test_every_command_that_writes_a_file_asks_first_whether_it_is_led_elsewhere() -> None:
+    writes = re.compile(r"\.write_text\(|\.write_bytes\(|open_file\(.*\"wb?\"|\.open\(\"[wax]|write_new\(")
+    rooms = [file for file in Path(cli.__file__).parent.rglob("*.py") if "demo" not in file.parts]
+    writing = {file.name: file.read_text() for file in rooms if writes.search(file.read_text())}
+    assert writing.keys() >= {"import_.py", "report.py", "bundle.py", "group.py", "new.py", "new_files.py"}
+    asking = {name for name, text in writing.items() if "require_direct(" in text or "write_new(" in text}
+    assert asking == writing.keys()

@@ -1,4 +1,4 @@
-"""A stranger's project with pipes in place of the files that say how it is built: every rule answers, and none waits."""
+"""A stranger's project with pipes in place of the files that say how it is built: no rule waits for one."""
 
 from __future__ import annotations
 

@@ -24,6 +24,7 @@ from handrail.engine.proving.bundle_writer import make_bundle
 from handrail.engine.proving.signature import trusted
 from handrail.foundation.plain_file import NotPlain, read_plain
 from handrail.interfaces.cli.words.answer import Exit, answer
+from handrail.interfaces.cli.words.new_files import require_direct
 from handrail.interfaces.cli.words.table import print_table
 from handrail.interfaces.cli.words.terminal_edge import say
 from handrail.interfaces.pictures.caption import plain
@@ -41,6 +42,7 @@ def is_bundle(name: str) -> bool:
 
 async def write_bundle(settings: Settings, run: str, file: Path, *, as_json: bool) -> None:
     """Write the proof bundle of a run, and say what it proves."""
+    require_direct(file, settings.project)
     async with open_reader(settings) as look:
         run = await look.ledger.stream_of(run, look.project.id)
         await look.ledger.of_stream(run, limit=1)  # don't create a store for a run that does not exist

@@ -25,6 +25,7 @@ from handrail.interfaces.cli.words.all_projects import all_projects_option
 from handrail.interfaces.cli.words.answer import Exit, answer, listing
 from handrail.interfaces.cli.words.asking import require_yes, required_reason
 from handrail.interfaces.cli.words.completion import complete_run, complete_run_or_file
+from handrail.interfaces.cli.words.new_files import require_direct
 from handrail.interfaces.cli.words.table import Column, print_table
 from handrail.interfaces.cli.words.terminal_edge import json_line, say
 from handrail.interfaces.cli.words.times import TimeFormat, time_format, utc_option
@@ -92,6 +93,8 @@ async def export(ctx: click.Context, stream: str, output: Path | None, bundle: P
         _refuse("--bundle needs a RUN, and no --output", output, not stream)
         await write_bundle(settings_of(ctx), stream, bundle, as_json=as_json)
         return
+    if output is not None:
+        require_direct(output, settings_of(ctx).project)
     count = 0
     async with open_reader(settings_of(ctx)) as look:
         # Atomic: an export that is cut off must not look like a whole journal that is shorter.

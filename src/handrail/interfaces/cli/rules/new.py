@@ -88,7 +88,7 @@ async def new(name: str, folder: str | None, as_json: bool) -> None:
     }
     words = {"PACKAGE": module.replace("_", "-"), "MODULE": module, "RULE": name}
     filled = {file: _filled(text, words) for file, text in texts.items()}
-    write_new(filled, hint="choose another name, or another folder with --folder")
+    write_new(filled, project=Path.cwd(), hint="choose another name, or another folder with --folder")
 
     def print_text() -> None:
         for file in texts:

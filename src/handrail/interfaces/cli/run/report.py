@@ -15,6 +15,7 @@ from handrail.domain.errors import Unavailable
 from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
 from handrail.interfaces.cli.words.answer import Exit, answer
 from handrail.interfaces.cli.words.completion import complete_run
+from handrail.interfaces.cli.words.new_files import require_direct
 from handrail.interfaces.cli.words.terminal_edge import put, say
 from handrail.interfaces.reports.content import clean_content, report_content
 from handrail.interfaces.reports.html_report import html_report
@@ -40,7 +41,7 @@ async def report(ctx: click.Context, run_id: str, as_html: str | None, as_md: st
         seen = clean_content(await report_content(look, look.run_reader(), run_id), secrets.scrubber())
     wanted = [(as_html, html_report), (as_md or (None if as_html else STDOUT), markdown_report)]
     made = [(target, make(seen)) for target, make in wanted if target is not None]
-    written, printed = _delivered(made)
+    written, printed = _delivered(made, settings_of(ctx).project)
     data = {"run": run_id, "verified": seen.verified.ok, "files": written, "text": printed}
     answer(data, as_json=as_json, as_text=lambda: put(_for_stdout(printed), nl=False))
     if not seen.verified.ok:
@@ -54,8 +55,10 @@ def _for_stdout(text: str) -> str:
     return whole.replace(APART, "") if sys.stdout.isatty() else whole
 
 
-def _delivered(made: Sequence[tuple[str, str]]) -> tuple[list[str], str]:
+def _delivered(made: Sequence[tuple[str, str]], project: Path) -> tuple[list[str], str]:
     """Write the reports that have a file: these files, and the text for stdout."""
+    for target, _ in made:
+        require_direct(Path(target), project)
     written = [target for target, text in made if target != STDOUT and _written(Path(target), text)]
     return written, "".join(text for target, text in made if target == STDOUT)
 

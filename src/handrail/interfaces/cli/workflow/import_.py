@@ -18,6 +18,7 @@ from handrail.interfaces.cli.program import json_option, reports_errors, setting
 from handrail.interfaces.cli.words.answer import Exit, answer
 from handrail.interfaces.cli.words.excerpt import printable
 from handrail.interfaces.cli.words.finding_view import print_findings
+from handrail.interfaces.cli.words.new_files import require_direct
 from handrail.interfaces.cli.words.terminal_edge import put, say
 from handrail.library.documents.document import DOCUMENT_BYTES_MAX
 from handrail.library.importing.import_file import ImportedFile, imported_file
@@ -76,7 +77,7 @@ def _imported(source: Path, out: str | None, settings: Settings, *, only: str, f
     if out == STDOUT:
         return [replace(one, out=STDOUT if one.text else "") for one in converted]
     targets = _targets(converted, Path(out) if out else settings.workflows, is_folder=is_folder or not out)
-    _write(targets, force=force)
+    _write(targets, settings.project, force=force)
     places = {one.file: str(target) for target, one in targets.items()}
     return [replace(one, out=places.get(one.file, ""), text="") for one in converted]
 
@@ -131,8 +132,10 @@ def _targets(converted: list[_Outcome], out: Path, *, is_folder: bool) -> dict[P
     return targets
 
 
-def _write(targets: dict[Path, _Outcome], *, force: bool) -> None:
+def _write(targets: dict[Path, _Outcome], project: Path, *, force: bool) -> None:
     """Write all of them, or none if one exists already."""
+    for target in targets:
+        require_direct(target, project)
     taken = [target for target in targets if target.exists()]
     if taken and not force:
         raise Conflict(f"{taken[0]} exists already", hint="choose another place with -o, or overwrite it with --force")

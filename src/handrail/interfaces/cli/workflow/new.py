@@ -57,7 +57,7 @@ async def new(ctx: click.Context, name: str, template: str | None, output: str |
     _require_id(texts[0], name, file, settings)
     line = f"# yaml-language-server: $schema={_relative(schema, file.parent)}\n"
     written = {file: line + texts[0], **({suite_file(file): texts[1]} if texts[1] else {})}
-    write_new(written, hint="choose another id, or another file with -o")
+    write_new(written, project=settings.project, hint="choose another id, or another file with -o")
     _write_schema(schema)
     data = {"id": name, "file": str(file), "tests": str(suite_file(file)) if texts[1] else None, "schema": str(schema)}
 

@@ -59,7 +59,7 @@ def needs_of(program: Path) -> tuple[Path, ...]:
 
 
 def text_of(path: Path, bytes_max: int = 65_536) -> str:
-    """The start of a small file of this machine or of the project; empty if it can't be read, or is a pipe or device."""
+    """The start of a small file; empty if it can't be read, or is a pipe or a device."""
     try:
         return read_start(path, bytes_max=bytes_max).decode(errors="replace")
     except (NotPlain, OSError):
