@@ -261,14 +261,16 @@ def _tool_of(definition: Definition, step: str) -> str:
 
 
 @asynccontextmanager
-async def fleet(host: str, *, lease_s: float = 3.0, nodes: int = 2) -> AsyncIterator[Fleet]:
-    """A fleet at work under this host; everything is ended and removed behind it."""
+async def fleet(host: str, *, lease_s: float = 3.0, nodes: int = 2, url: str = "") -> AsyncIterator[Fleet]:
+    """A fleet at work under this host, with a PostgreSQL of its own unless `url` names a database; everything is ended
+    and removed behind it."""
     with short_folder() as folder:
-        postgres = None if host == "sqlite" else OwnPostgres(folder)
+        postgres = None if host == "sqlite" or url else OwnPostgres(folder)
         temporal = DevTemporal(folder) if host == "temporal" else None
         try:
             if postgres is not None:
                 postgres.start()
+                url = postgres.url("postgres")
             if temporal is not None:
                 temporal.start()
             (folder / "project").mkdir()
@@ -276,12 +278,12 @@ async def fleet(host: str, *, lease_s: float = 3.0, nodes: int = 2) -> AsyncIter
             variables = {
                 "HANDRAIL_HOME": str(folder / "home"),
                 "HANDRAIL_PROJECT": str(folder / "project"),
-                "HANDRAIL_STORE": postgres.url("postgres") if postgres is not None else "",
+                "HANDRAIL_STORE": url,
                 "HANDRAIL_HOST": address,
                 "HANDRAIL_LEASE": f"{int(lease_s * 1_000)}ms",
             }
-            if host == "absurd" and postgres is not None:
-                await install_absurd(postgres.url("postgres"))
+            if host == "absurd":
+                await install_absurd(url)
             settings = read_settings({}, variables)
             async with open_writer(settings) as writer:
                 made = host_of(settings, writer.reader.store, project=writer.dispatch.project, node="driver")

@@ -18,6 +18,8 @@ from handrail.assembly.opening import open_assembly
 from handrail.settings import read_settings
 from handrail.tools.sdk import PythonTool, ToolContext, fail, later, tool
 
+RELEASED = "released"
+
 
 def tools_of(name: str, effects: str) -> Sequence[PythonTool]:
     """Tools that write down what they do, in one write each."""
@@ -60,12 +62,20 @@ def tools_of(name: str, effects: str) -> Sequence[PythonTool]:
         """Be called again later."""
         return {"done": context.step} if context.deferred else later(delay)
 
+    @tool("fleet.hold", effect="none", timeout="10m")
+    async def hold(context: ToolContext) -> Any:
+        """Be at work until the test lets go, by a file beside the effects."""
+        while not Path(effects).with_name(RELEASED).exists():
+            await asyncio.sleep(0.05)
+        wrote("hold", context)
+        return {"done": context.step}
+
     @tool("fleet.break", effect="none")
     async def broken() -> Any:
         """Fail for all time."""
         fail("invalid_input", "broken")
 
-    return note, slow, flaky, wait, broken
+    return note, slow, flaky, wait, hold, broken
 
 
 async def main(name: str, effects: str) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import random
 import signal
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
 
+from hosts.at_once import AtOnce, at_once
 from hosts.fleet import PLACES, WAKES, Fleet, fleet, plan, saga
 from hosts.servers import missing
 
@@ -34,11 +36,18 @@ class Outages(NamedTuple):
 SHORT, LONG = Outages(3.0, 3.0), Outages(30.0, 10.0)
 
 
+@pytest.fixture(scope="module")
+def storms(request: pytest.FixtureRequest) -> Iterator[AtOnce]:
+    """All hosts at once: most of the time is spent waiting."""
+    with at_once(request, lambda host: stormy(host, SAGAS, TROUBLES[host], SHORT, seed=1, lease_s=2.0)) as futures:
+        yield futures
+
+
 @pytest.mark.parametrize("host", PLACES)
-async def test_runs_end_once_whatever_happens_to_nodes_and_servers(host: str) -> None:
+def test_runs_end_once_whatever_happens_to_nodes_and_servers(host: str, storms: AtOnce) -> None:
     if reason := missing(host):
         pytest.skip(reason)
-    await stormy(host, SAGAS, TROUBLES[host], SHORT, seed=1, lease_s=2.0)
+    storms[host].result()
 
 
 @pytest.mark.long
