@@ -34,6 +34,7 @@ from handrail.engine.journal import mark_after
 from handrail.engine.running.host import Host, Wake
 from handrail.library.loading import load_data
 from handrail.settings import read_settings
+from hosts.node import NEWER
 from hosts.servers import DevTemporal, OwnPostgres, short_folder
 
 NODE = Path(__file__).with_name("node.py")
@@ -96,6 +97,8 @@ class Fleet:
     host: Host | None
     nodes: list[Node] = field(default_factory=list)
     started: list[str] = field(default_factory=list)
+    is_newer: bool = False
+    """Whether nodes are of a later version from now on."""
     news: Counter[tuple[str, int]] = field(default_factory=Counter)
     """The events that a reader was given, who asked again and again what is new."""
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
@@ -110,6 +113,7 @@ class Fleet:
         with (self.folder / f"{name}.err").open("wb") as errors:
             command = [sys.executable, str(NODE), name, str(self.effects)]
             own = {f"HANDRAIL_{key.upper()}": value for key, value in choices.items()}
+            own |= {NEWER: "yes"} if self.is_newer else {}
             settings = {**os.environ, **self.variables, **own}
             process = subprocess.Popen(command, env=settings, stdout=subprocess.PIPE, stderr=errors, text=True)
         assert process.stdout is not None

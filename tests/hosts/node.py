@@ -13,12 +13,19 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from handrail.assembly.opening import open_assembly
 from handrail.settings import read_settings
+from handrail.storage.migrations import Migration
+from handrail.storage.postgres import store as postgres_store
+from handrail.storage.postgres.migration import shipped
 from handrail.tools.sdk import PythonTool, ToolContext, fail, later, tool
 
 RELEASED = "released"
+NEWER = "HANDRAIL_TEST_NEWER"
+"""Set for a node of a later version, which changes a table that all nodes use."""
+LATER = Migration(99, "later", "alter table handrail.run add column later bigint not null default 0")
 
 
 def tools_of(name: str, effects: str) -> Sequence[PythonTool]:
@@ -79,6 +86,8 @@ def tools_of(name: str, effects: str) -> Sequence[PythonTool]:
 
 
 async def main(name: str, effects: str) -> None:
+    if os.environ.get(NEWER):
+        patch.object(postgres_store, "shipped", return_value=[*shipped(), LATER]).start()
     settings = read_settings({}, dict(os.environ))
     ends = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ends.set)

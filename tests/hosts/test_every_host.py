@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import pytest
 
+from handrail.domain.errors import Unavailable
+from handrail.storage.postgres.store import PostgresStore
 from hosts.at_once import AtOnce, at_once
 from hosts.fleet import PLACES, WAKES, Fleet, fleet, plan, saga
 from hosts.servers import missing
@@ -18,12 +20,12 @@ SAGAS = 9
 LONG_SAGAS = 300
 TROUBLES = {
     "sqlite": ("kill", "rolling"),
-    "local": ("kill", "stop"),
+    "local": ("kill", "stop", "upgrade"),
     "temporal": ("kill", "host"),
     "absurd": ("kill", "postgres"),
 }
 """The troubles of the short version; the long one has all, for each host."""
-ALL_TROUBLES = ("kill", "stop", "host", "postgres", "rolling")
+ALL_TROUBLES = ("kill", "stop", "host", "postgres", "rolling", "upgrade")
 
 
 class Outages(NamedTuple):
@@ -86,6 +88,9 @@ async def stormy(
         assert await world.missed() == []
         assert (await world.writer.reader.verify(replay=True)).breaks == ()
         assert len(runs) == sagas + len(certain)
+        if world.is_newer:  # the nodes of before did go on in a store that their version would not open any more
+            with pytest.raises(Unavailable, match="written by a newer handrail"):
+                await PostgresStore.open(world.variables["HANDRAIL_STORE"])
 
 
 async def made(world: Fleet, trouble: str, outages: Outages) -> str:
@@ -111,6 +116,10 @@ async def made(world: Fleet, trouble: str, outages: Outages) -> str:
             world.postgres.stop()
             await asyncio.sleep(outages.postgres_s)
             world.postgres.start()
+        case "upgrade" if world.postgres is not None:
+            # Nodes that are up go on beside newer ones, in tables that those have changed.
+            world.is_newer = True
+            await rolling(world)
         case "rolling":
             await rolling(world)
         case _:
