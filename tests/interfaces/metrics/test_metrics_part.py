@@ -59,7 +59,9 @@ def test_a_worker_serves_its_figures_on_a_port_of_its_own(tmp_path: Path) -> Non
             assert scraper.get("/mcp").status_code == 404
             shell.json("run", "start", plan)  # by another process: the journal has it, so the figures have
             until(lambda: 'handrail_runs_ended_total{status="completed"} 1.0' in scraper.get("/metrics").text)
-            until(lambda: "handrail_process_loop_lag_seconds_count" in scraper.get("/metrics").text)  # measured now and then
+            until(
+                lambda: "handrail_process_loop_lag_seconds_count" in scraper.get("/metrics").text
+            )  # measured now and then
             assert scraper.get("/healthz").json()["status"] == "ok"
 
 
