@@ -236,10 +236,10 @@ def test_a_second_project_opens_beside_the_first(browser: Browser, tmp_path: Pat
     with project(tmp_path / "shop") as console, console.script() as script:
         here = started(script, TIDY)
         with person(browser, console, f"/runs/{here}") as ada:
-            _opens_beside(ada, console, tmp_path / "site")
+            _opens_beside(ada, script, console, tmp_path / "site")
 
 
-def _opens_beside(ada: Person, console: LiveConsole, folder: Path) -> None:
+def _opens_beside(ada: Person, script: httpx.Client, console: LiveConsole, folder: Path) -> None:
     site = Shell(folder)
     site.folder.mkdir()
     site.home = console.shell.home
@@ -248,8 +248,9 @@ def _opens_beside(ada: Person, console: LiveConsole, folder: Path) -> None:
         other.goto(json.loads(opened.line())["url"])
     expect(other.get_by_role("heading", level=1)).to_have_text("Nothing waits for you")
     expect(other.locator("body")).to_contain_text("No runs yet")
-    with site.process("run", "start", site.write(yaml.safe_dump(GUIDED)), "--json") as there:
-        assert there.end()[0] == 4, "it waits for an agent"
+    (there,) = (one["id"] for one in script.get("/api/v1/projects").json()["projects"] if one["name"] == folder.name)
+    answer = script.post("/api/v1/runs", params={"project": there}, json={"definition": GUIDED})
+    assert answer.status_code == 201, answer.text
     expect(other.locator("body")).to_contain_text("Waiting for an agent")
     expect(ada.page.locator("h1").first).to_contain_text("Tidy up")  # the first tab stays where it is
     ada.go("/")
@@ -434,7 +435,9 @@ def test_what_is_approved_is_all_in_sight_without_a_pointer(ada: Person, script:
     ]
     run = started(script, {"id": "order", "name": "Order", "steps": steps})
     ada.go(f"/approvals/{run}/ask")
-    order, note, _ = ada.page.locator(".effect-row").all()
+    rows = ada.page.locator(".effect-row")
+    expect(rows).to_have_count(3)
+    order, note, _ = rows.all()
     for words in ("POST https://attacker.example.net/orders?token=1", '"to": "somebody"', '"x-why": "me"'):
         expect(order.get_by_text(words)).to_be_visible()
     expect(note).to_contain_text("file.write note.md")

@@ -74,6 +74,7 @@ PAGES = [
 ]
 
 
+PRINTED = "() => { addEventListener('beforeprint', () => { window.printed = document.documentElement.dataset.theme; }); }"
 CONTRAST = "color-contrast"
 
 
@@ -114,4 +115,22 @@ def test_a_page_says_what_it_should_and_everybody_can_use_it(ada: Person, here: 
         ada.page.set_viewport_size(narrow)
         # Waited for: a page that has just become narrow is laid out again. One that scrolls both ways never gets there.
         ada.page.wait_for_function("() => document.documentElement.scrollWidth <= innerWidth")
+    ada.require_clean()
+
+
+def test_paper_is_light_and_has_nothing_to_press(ada: Person, here: World) -> None:
+    ada.page.set_viewport_size(WIDE)
+    ada.go(f"/runs/{here['undone']}/journal")
+    ada.press(".")
+    expect(ada.page.locator("html")).to_have_attribute("data-theme", "dark")
+    ada.page.evaluate(PRINTED)
+    assert ada.page.pdf().startswith(b"%PDF")
+    assert ada.page.evaluate("() => window.printed") == "light"
+    expect(ada.page.locator("html")).to_have_attribute("data-theme", "dark")
+    ada.press(".")
+    ada.page.emulate_media(media="print")
+    ada.sees("chose to undo 2 steps")
+    for screen_only in ("aside.side", "header.top", ".run-head .btn", ".tabs"):
+        expect(ada.page.locator(screen_only).filter(visible=True)).to_have_count(0)
+    ada.page.emulate_media(media="screen")
     ada.require_clean()

@@ -16,6 +16,9 @@ function apply(): void {
 }
 
 system.addEventListener('change', apply);
+// Paper is light.
+addEventListener('beforeprint', () => (root.dataset.theme = 'light'));
+addEventListener('afterprint', apply);
 theme.watch(apply);
 density.watch(apply);
 
