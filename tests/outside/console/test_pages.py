@@ -74,7 +74,9 @@ PAGES = [
 ]
 
 
-PRINTED = "() => { addEventListener('beforeprint', () => { window.printed = document.documentElement.dataset.theme; }); }"
+PRINTED = (
+    "() => { addEventListener('beforeprint', () => { window.printed = document.documentElement.dataset.theme; }); }"
+)
 CONTRAST = "color-contrast"
 
 
