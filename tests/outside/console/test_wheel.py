@@ -69,7 +69,7 @@ def test_the_wheel_alone_serves_every_page(wheel: Path, tmp_path: Path) -> None:
 
 
 def empty_environment(folder: Path) -> Path:
-    """A Python with what the wheel depends on and nothing else: the files of those packages, out of this environment."""
+    """A Python with what the wheel depends on and nothing else: the files of those packages from the present one."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     packages = Path(sysconfig.get_path("purelib", "venv", {"base": str(folder), "platbase": str(folder)}))
     for name in needed_of((ROOT / "requirements.lock").read_text(encoding="utf-8")):
