@@ -14,6 +14,7 @@ BENCHES = (
     "language.py",
     "journal.py",
     "figures.py",
+    "tracing.py",
     "backup.py",
     "engines.py",
     "fleet.py",

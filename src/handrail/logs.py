@@ -1,8 +1,8 @@
 """Logging: JSON lines in a file under HANDRAIL_HOME/logs, readable text on stderr, nothing on stdout.
 
 One file per day, which all processes append to, and the next part of it when one is full. Files are private, never
-renamed, and old ones are deleted. A record has the process, the ids of the task that logs it (project, run, step:
-foundation/log_context.py), and what the caller gives: `log.info("...", extra={"duration_ms": 12})`."""
+renamed, and old ones are deleted. A record has the process, the ids of the task that logs it (project, run, step,
+trace: foundation/log_context.py), and what the caller gives: `log.info("...", extra={"duration_ms": 12})`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from handrail.foundation.log_text import clean_log_text, clean_logs_with
 from handrail.foundation.private_append import open_to_append
 from handrail.foundation.visible_text import visible, visible_json
 
-IDS: Final = ("project", "run", "step")
+IDS: Final = ("project", "run", "step", "trace_id")
 FIELDS: Final = ("run", "step", "attempt", "duration_ms")
 FILE_BYTES_MAX: Final = 50_000_000
 PARTS_MAX: Final = 4

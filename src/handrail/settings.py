@@ -75,6 +75,9 @@ class Choices(Struct, frozen=True, kw_only=True):
     checks: Literal["run", "plain"] = "run"
     """Which rules checks may run: all, or only those that need just the output; others are reported as not run.
     Whether the commands of checks run in a sandbox is another setting: the table [checks]."""
+    trace_endpoint: str = ""
+    """Where spans are sent, by OTLP over HTTP: `http://127.0.0.1:4318`. Empty: where OTEL_EXPORTER_OTLP_ENDPOINT says,
+    and nowhere without it."""
     built_in: bool = True
     """Whether the workflows that come with handrail are offered."""
 

@@ -396,6 +396,18 @@ UNCOMPARED: list[Event] = [
     fact.ProjectRecorded(step="fix", missing="it could not be read"),
     fact.RunCancelled(reason="not needed"),
 ]
+TRACED: list[Event] = [
+    fact.RunStarted(
+        definition="sha256:" + "9" * 64,
+        workflow="traced",
+        trace={
+            "traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+            "tracestate": "vendor=a1",
+            "baggage": "team=blue",
+        },
+    ),
+    fact.RunCancelled(reason="enough"),
+]
 JOURNALS: dict[str, dict[str, list[Event]]] = {
     "format-1": {
         "run_shipped2": SHIPPED,
@@ -423,6 +435,7 @@ JOURNALS: dict[str, dict[str, list[Event]]] = {
     "shared/format-1-nodes": {"store": SHARED},
     "checks/format-1-unchecked": {"run_unseen22": UNCHECKED},
     "checks/format-1-missing": {"run_hidden22": UNCOMPARED},
+    "traces/format-1-traced": {"run_traced22": TRACED},
 }
 
 

@@ -309,7 +309,11 @@ def _too_long(*_: object) -> None:
 
 def simulate(seed: int, *, plan: Definition | None = None, is_fleet: bool = False) -> Outcome:
     """What comes of a seed; `is_fleet`: on several machines, with lanes, labels and a host that loses things."""
-    simulation = Simulation(seed, plan=plan, is_fleet=is_fleet)
+    return lived(Simulation(seed, plan=plan, is_fleet=is_fleet))
+
+
+def lived(simulation: Simulation) -> Outcome:
+    """What comes of a simulation that has not begun yet."""
     loop, witness = simulation.loop, simulation.witness
     broken: list[str] = []
     signal.signal(signal.SIGALRM, _too_long)
@@ -327,4 +331,6 @@ def simulate(seed: int, *, plan: Definition | None = None, is_fleet: bool = Fals
     digest = hashlib.sha256(b"".join(record.hash for record in simulation.store._places)).hexdigest()
     statuses = [story.run.status.value for story in witness.stories.values()]
     events = len(simulation.store._places)
-    return Outcome(seed, [*witness.broken, *broken], witness.tale, digest, events, statuses, is_fleet)
+    broken = [*witness.broken, *broken]
+    is_fleet = simulation.lanes is not None
+    return Outcome(simulation.seed, broken, witness.tale, digest, events, statuses, is_fleet)

@@ -19,6 +19,7 @@ from handrail.assembly.people import passphrase_of, people_of, policy_of
 from handrail.assembly.secrets import guard_logs, known_secrets_of
 from handrail.assembly.stores import TurnSealer, is_shared, lost_since_seen, reading_store, verifier_of, writing_store
 from handrail.assembly.tools import library_of, survey_of, toolbox_of
+from handrail.assembly.tracing import tracing
 from handrail.assembly.verified import noted
 from handrail.assembly.witnesses import checkpoint_folder, witnesses_named
 from handrail.definitions import Definitions
@@ -57,6 +58,7 @@ from handrail.engine.running.change_notifier import ChangeNotifier
 from handrail.engine.running.control import Control
 from handrail.engine.running.worker import Worker
 from handrail.engine.running.worker_settings import WorkerSettings
+from handrail.engine.tracing.tracer import NO_TRACING, Tracer
 from handrail.library.models import models_of
 from handrail.library.shelf.workflow_library import WorkflowLibrary
 from handrail.settings import Settings, local_person
@@ -198,6 +200,7 @@ class OpenStore:
     node_name: str = ""
     """The name under which this home was admitted to a shared store."""
     measures: Measures = NO_MEASURES
+    tracer: Tracer = NO_TRACING
 
     def writer(self, settings: Settings) -> StoreWriter:
         """The store as the project of these settings writes to it; the project is registered if it is new."""
@@ -215,6 +218,7 @@ class OpenStore:
             behalf=local_person(),
             observe=observer_of(settings),
             run_secrets=self.secrets,
+            tracer=self.tracer,
         )
         recorder = Recorder(dispatch, steady, inputs_checked)
         plans = Plans(self.journal, self.record_writer, project.id)
@@ -261,7 +265,10 @@ async def open_store(
     await asyncio.to_thread(secrets.scrubber)  # in a thread: the keyring may have to prompt its user
     guard_logs(secrets)
     record_writer = RecordWriter(system_clock, system_entropy, secrets)
-    async with writing_store(settings, record_writer, compare=compare, measures=measures) as parts:
+    async with (
+        tracing(settings) as tracer,
+        writing_store(settings, record_writer, compare=compare, measures=measures) as parts,
+    ):
         store, checkpoints = parts.store, parts.checkpoints
         if compare and not parts.unsealed and await checkpoints.last() is None:
             await _warn_of_missing_checkpoints(store)
@@ -290,6 +297,7 @@ async def open_store(
                 limits=parts.limits,
                 node_name=parts.node_name,
                 measures=measures,
+                tracer=tracer,
             )
         finally:
             await journal.close()

@@ -42,6 +42,8 @@ from handrail.engine.record_writer import RecordWriter
 from handrail.engine.run_secrets import RunSecrets
 from handrail.engine.running.lease import Lease
 from handrail.engine.stream_pages import entries_of, steps_in
+from handrail.engine.tracing.received import received
+from handrail.engine.tracing.tracer import NO_TRACING, Tracer
 from handrail.engine.watching import Watcher
 from handrail.foundation.bounded_cache import BoundedCache
 
@@ -73,9 +75,11 @@ class CachedRun:
 class Draft:
     """What is to be written, and the run as it will be then."""
 
+    before: Run
     run: Run
     records: list[Record]
     entries: list[Entry]
+    definition: Definition
 
 
 @dataclass
@@ -99,6 +103,7 @@ class Dispatch:
     """Looks at the project, so that checks can compare with the beginning of a run or step."""
     run_secrets: RunSecrets | None = None
     """Where other nodes find the values of secret inputs; None if the store is not shared."""
+    tracer: Tracer = NO_TRACING
     _cache: BoundedCache[str, CachedRun] = field(default_factory=lambda: BoundedCache(RUNS_KEPT))
     _definitions: PinnedDefinitions = field(init=False)
     _last: tuple[Definition, str, bytes] | None = None
@@ -139,7 +144,7 @@ class Dispatch:
         # Before the look, so that JUST_S counts from when the state was true, however long looking takes.
         observed_s = asyncio.get_running_loop().time()
         baseline = await self._observed(definition)
-        command = replace(command, project=self.project, behalf=behalf, baseline=baseline)
+        command = replace(command, project=self.project, behalf=behalf, baseline=baseline, trace=received())
         for _ in range(CONFLICTS_MAX):
             run = await self._unstarted(ask.key, now)
             if secrets:
@@ -342,6 +347,7 @@ class Dispatch:
     def _drafted(self, run: Run, commands: Sequence[Command], definition: Definition, *, actor: str) -> Draft:
         """What granting these commands in order would write."""
         known = self._secrets.get(run.id, NOTHING_KNOWN)
+        before = run
         records: list[Record] = []
         entries: list[Entry] = []
         for command in commands:
@@ -352,7 +358,7 @@ class Dispatch:
             run = replay(written, run)
             records += more
             entries += written
-        return Draft(run, records, entries)
+        return Draft(before, run, records, entries, definition)
 
     async def _commit(self, draft: Draft, *, lease: Lease | None = None, texts: Texts = ()) -> Run:
         start_s = time.perf_counter()
@@ -366,6 +372,7 @@ class Dispatch:
             if cached is not None and cached.run is after:
                 self._cache.pop(after.id)
         _log_commit(after, draft.records, start_s)
+        self.tracer.appended(draft.before, draft.entries, draft.definition)
         self._notify(after, steps_in(draft.entries), after=after.n - len(draft.records))
         return after
 

@@ -28,6 +28,7 @@ OWN: Final = "own"
 
 
 NO_ANSWERS: Final[Mapping[str, PersonReply]] = MappingProxyType({})
+NO_TRACE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class CallLimits(Struct, frozen=True, kw_only=True):
@@ -94,6 +95,8 @@ class ToolCall(Struct, frozen=True, kw_only=True):
     same text in a tool's result is data."""
     answers: Mapping[str, PersonReply] = NO_ANSWERS
     """What people answered to this tool's questions, by the question's digest."""
+    trace: Mapping[str, str] = NO_TRACE
+    """The trace context that goes along: in `_meta` of an MCP request, or in headers."""
     progress: Progress = silent
 
 

@@ -17,8 +17,8 @@ _ids: ContextVar[Mapping[str, str]] = ContextVar("handrail_log_ids", default=_NO
 
 @contextmanager
 def logging_as(**ids: str) -> Iterator[None]:
-    """Within this block, log lines have these ids, and those that were set before."""
-    token = _ids.set({**_ids.get(), **{name: value for name, value in ids.items() if value}})
+    """Within this block, log lines have these ids, and those that were set before; an empty one takes its name out."""
+    token = _ids.set({name: value for name, value in {**_ids.get(), **ids}.items() if value})
     try:
         yield
     finally:

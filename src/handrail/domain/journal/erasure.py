@@ -35,7 +35,7 @@ _ANSWER: Final = Fields(payload=("reason",), kept=("step", "digest", "channel", 
 
 FIELDS: Final[Mapping[type[e.Event], Fields]] = {
     e.RunStarted: Fields(
-        payload=("inputs", "goal"),
+        payload=("inputs", "goal", "trace"),
         kept=("definition", "workflow", "key", "asked", "pins", "project", "behalf"),
         used=("inputs",),
     ),

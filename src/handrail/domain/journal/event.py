@@ -91,8 +91,8 @@ class Fork(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class RunStarted(Fact, frozen=True):
     """A run started, pinned to the definition with this content hash; its key can start no other run.
 
-    `pins` are the content hashes of the tool servers' descriptions of the tools that it calls; `project` is the id of
-    the project that it belongs to."""
+    `pins` are the content hashes of the servers' descriptions of its tools; `behalf` is the person that an agent
+    started it for; `trace` is what the caller sent of its own trace (domain/tracing/trace_context.py)."""
 
     definition: str
     workflow: str
@@ -107,7 +107,7 @@ class RunStarted(Fact, frozen=True):
     pins: Mapping[str, str] = field(default_factory=dict)
     project: str = ""
     behalf: str = ""
-    """The person that an agent started it for."""
+    trace: Mapping[str, Any] = field(default_factory=dict)
 
 
 class RunAdopted(Fact, frozen=True):

@@ -47,6 +47,8 @@ class StartRun(BaseCommand, frozen=True):
     """The person that an agent starts it for."""
     baseline: Baseline | None = None
     """The state of the project; dispatch fills it in."""
+    trace: Mapping[str, Any] = field(default_factory=dict)
+    """The trace that the caller is in; dispatch fills it in."""
 
 
 class RecordProject(BaseCommand, frozen=True):

@@ -76,8 +76,13 @@ class Run(Struct, frozen=True, kw_only=True):
     """Why it is paused, was cancelled, failed, or is being undone."""
     paused_by: str = ""
     """Who paused it, as long as it is paused."""
+    trace: Mapping[str, Any] = field(default_factory=dict)
+    """What its caller sent of the trace that it belongs to."""
     turned: int = 0
     """The event at which it last started to undo."""
+    turned_at: int | None = None
+    first_ended: int | None = None
+    """When it ended for the first time: one that failed can still be undone, and then ends again."""
     started: int = 0
     updated: int = 0
     ended: int | None = None
@@ -156,6 +161,7 @@ def apply_to_run(run: Run, event: RunEvent, entry: Entry) -> Run:
                 project=event.project,
                 starter=entry.actor,
                 behalf=event.behalf,
+                trace=event.trace,
                 started=entry.at,
             )
         case RunPaused():
@@ -165,21 +171,26 @@ def apply_to_run(run: Run, event: RunEvent, entry: Entry) -> Run:
         case RunResumed():
             return replace(run, status=RunStatus.RUNNING, reason="", paused_by="")
         case RunCancelled():
-            return replace(run, status=RunStatus.CANCELLED, ended=entry.at, reason=event.reason)
+            return replace(_ended(run, entry), status=RunStatus.CANCELLED, ended=entry.at, reason=event.reason)
         case RunCompleted():
-            return replace(run, status=RunStatus.COMPLETED, outputs=event.outputs, ended=entry.at)
+            return replace(_ended(run, entry), status=RunStatus.COMPLETED, outputs=event.outputs, ended=entry.at)
         case RunFailed():
-            return replace(run, status=RunStatus.FAILED, ended=entry.at, reason=event.message)
+            return replace(_ended(run, entry), status=RunStatus.FAILED, ended=entry.at, reason=event.message)
         case CompensationStarted():
-            return replace(run, status=RunStatus.COMPENSATING, ended=None, reason=event.reason, turned=entry.n)
+            turned = replace(run, turned=entry.n, turned_at=entry.at)
+            return replace(turned, status=RunStatus.COMPENSATING, ended=None, reason=event.reason)
         case RunCompensated():
-            return replace(run, status=RunStatus.COMPENSATED, ended=entry.at)
+            return replace(_ended(run, entry), status=RunStatus.COMPENSATED, ended=entry.at)
         case RunCompensationFailed():
-            return replace(run, status=RunStatus.COMPENSATION_FAILED)
+            return replace(_ended(run, entry), status=RunStatus.COMPENSATION_FAILED)
         case RunAdopted() | ProjectRecorded() | VarsSet() | DecisionRecorded() | ActionRecorded():
             return _after_note(run, event)
         case _:
             assert_never(event)
+
+
+def _ended(run: Run, entry: Entry) -> Run:
+    return run if run.first_ended is not None else replace(run, first_ended=entry.at)
 
 
 def _after_note(run: Run, event: RunAdopted | ProjectRecorded | VarsSet | DecisionRecorded | ActionRecorded) -> Run:

@@ -82,6 +82,10 @@ class StepState(Struct, frozen=True, kw_only=True):
     output: Any = None
     started: int | None = None
     ended: int | None = None
+    opened: int | None = None
+    """When it began this time: after somebody had it retried, it begins again."""
+    tried: int | None = None
+    """When its last attempt started, or that of its undo."""
     due: int | None = None
     actor: str = ""
     agent: str = ""
@@ -175,8 +179,7 @@ def _after_opening(state: StepState, event: HolderEvent, entry: Entry) -> StepSt
     match event:
         case StepOpened():
             opened = replace(state, status=StepStatus.RUNNING, actor=entry.actor)
-            started = entry.at if state.started is None else state.started
-            return replace(opened, rounds=event.rounds, values=event.values, started=started)
+            return replace(_begun(opened, entry), rounds=event.rounds, values=event.values)
         case RoundStarted():
             return replace(state, round=event.round, due=event.due)
         case _:
@@ -186,8 +189,7 @@ def _after_opening(state: StepState, event: HolderEvent, entry: Entry) -> StepSt
 def _after_wait(state: StepState, event: WaitEvent, entry: Entry) -> StepState:
     match event:
         case StepHandedOut():
-            started = entry.at if state.started is None else state.started
-            return replace(state, status=StepStatus.WAITING, agent=event.agent, due=event.until, started=started)
+            return replace(_begun(state, entry), status=StepStatus.WAITING, agent=event.agent, due=event.until)
         case OutputRefused(unchecked=True):
             return replace(state, unchecked=True)
         case OutputRefused(output=None):
@@ -213,10 +215,18 @@ def _after_request(state: StepState, event: ApprovalRequested, entry: Entry) -> 
             "not_by": event.not_by,
         }
         shown = {**asked, **{name: value for name, value in more.items() if value}}
-        asking = replace(waiting, started=entry.at, effect=Effect.NONE, values=shown)
+        asking = replace(_begun(waiting, entry), started=entry.at, effect=Effect.NONE, values=shown)
         return replace(asking, asked=state.asked + 1, approvers=())
     form = {"schema": event.schema} if event.schema is not None else {}
-    return replace(waiting, started=entry.at if state.started is None else state.started, values={**asked, **form})
+    return replace(_begun(waiting, entry), values={**asked, **form})
+
+
+def _begun(state: StepState, entry: Entry) -> StepState:
+    """The step, which has started now unless it had before."""
+    if state.opened is not None and state.started is not None:
+        return state
+    opened = entry.at if state.opened is None else state.opened
+    return replace(state, started=entry.at if state.started is None else state.started, opened=opened)
 
 
 def _after_reply(state: StepState, event: ApprovalAnswer, entry: Entry) -> StepState:
@@ -255,7 +265,8 @@ def _after_answer(state: StepState, event: ApprovalAnswer, entry: Entry) -> Step
 
 def _asked_again(state: StepState) -> StepState:
     """An approval that will be asked for again: nothing of an earlier question counts any longer."""
-    again = replace(state, status=StepStatus.READY, digest="", due=None, ended=None, values=None)
+    opened = None if state.status is StepStatus.COMPLETED else state.opened  # it was over: it begins again
+    again = replace(state, status=StepStatus.READY, digest="", due=None, ended=None, opened=opened, values=None)
     return replace(again, approvers=(), proof="", channel="", actor="")
 
 
@@ -286,6 +297,8 @@ def _after_attempt_started(state: StepState, event: AttemptStarted, entry: Entry
         attempts=event.attempt,
         due=None,
         started=entry.at if state.started is None else state.started,
+        opened=entry.at if state.opened is None else state.opened,
+        tried=entry.at,
         actor=entry.actor,
         effect=event.effect,
         refused=False,
@@ -318,7 +331,7 @@ def _after_end(state: StepState, event: EndEvent, entry: Entry) -> StepState:
             again = replace(state, status=StepStatus.READY, ended=None, due=None, failures=0, lost=0, asks=False)
             # Only a person can repeat a step that was refused too often; an agent that gives up and tries again can't.
             tries = 0 if state.asks else state.tries
-            return replace(again, tries=tries, digest="", about=None, granted=state.round + 1)
+            return replace(again, tries=tries, digest="", about=None, granted=state.round + 1, opened=None)
         case StepAccepted():
             done = replace(ended, status=StepStatus.COMPLETED, output=event.output, proof="claimed")
             return replace(done, actor=entry.actor, category=None, message="")
@@ -349,7 +362,7 @@ def _after_undo(state: StepState, event: UndoEvent, entry: Entry) -> StepState:
             captured = state.undo_capture if is_again and event.capture is None else event.capture
             undoing = replace(state, status=StepStatus.COMPENSATING, undo_attempts=event.attempt, due=None)
             undoing = replace(undoing, repeatable=event.idempotent, failures=failures, undo_lost=lost)
-            return replace(undoing, undo_values=event.values, undo_capture=captured)
+            return replace(undoing, undo_values=event.values, undo_capture=captured, tried=entry.at)
         case UndoFailed():
             status = StepStatus.COMPENSATION_FAILED if event.final else state.status
             failed = replace(state, status=status, due=event.due, failures=state.failures + 1)

@@ -147,7 +147,13 @@ class Conductor:
         if self._task is None and not self.is_lost and not self._pause.is_on:
             self._task = asyncio.get_running_loop().create_task(
                 # The task inherits the context of who woke it, which may be a request about something else.
-                logged_as(self._work, run=self.lease.run, project=self.run.project)
+                logged_as(
+                    self._work,
+                    run=self.lease.run,
+                    project=self.run.project,
+                    step="",
+                    trace_id=self.parts.dispatch.tracer.trace_id(self.run),
+                )
             )
 
     async def stop(self, grace_s: float) -> None:

@@ -22,6 +22,7 @@ from mcp.shared.exceptions import MCPError
 from handrail.interfaces.mcp.shell_caller import APPS, TASKS, SdkCaller, elicitation
 from handrail.interfaces.mcp.shell_subscribers import FeedBus, Subscribers
 from handrail.interfaces.mcp.shell_tasks import add_tasks, result_of, task_wire
+from handrail.interfaces.mcp.shell_tracing import RequestTracing, below_headers
 from handrail.interfaces.mcp.surface.caller import AskFirst, TaskView, Unknown
 from handrail.interfaces.mcp.surface.offer import ToolOffer
 from handrail.interfaces.mcp.surface.surface_protocol import Surface
@@ -75,6 +76,9 @@ def build(surface: Surface, *, keys: Sequence[bytes], called: Called | None = No
         on_get_prompt=handlers.get_prompt,
         on_completion=handlers.complete,
     )
+    # Around and inside the span that the SDK makes for each request, which is the first in this list.
+    server.middleware.insert(0, below_headers)
+    server.middleware.append(RequestTracing([tool.name for tool in surface.tools()]))
     # The state travels through the client, which could change it: sealed, a changed one is refused.
     server.middleware.append(RequestStateBoundary(RequestStateSecurity(keys=keys), default_audience=about.name))
     if surface.tasks is not None:

@@ -19,6 +19,8 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from handrail.domain.errors import HandrailError, Invalid, Limited, NotFound, Unavailable
+from handrail.domain.tracing.trace_context import carried_by_headers
+from handrail.engine.tracing.received import receiving
 from handrail.interfaces.web.guard import Guard
 from handrail.interfaces.web.limits import HttpLimits
 from handrail.interfaces.web.open_requests import FAILED, OpenRequests, is_endless
@@ -99,7 +101,14 @@ class WebSite:
         """Handle one request, or the server's startup and shutdown."""
         if scope["type"] == "lifespan":
             await self._starlette(scope, receive, send)
-        elif self.answered is None:
+        elif context := carried_by_headers(scope["headers"]):
+            with receiving(context):
+                await self._handle(scope, receive, send)
+        else:
+            await self._handle(scope, receive, send)
+
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self.answered is None:
             await self.open_requests.run(self._answer, scope, receive, with_safe_headers(send))
         else:
             await self._measured(self.answered, scope, receive, send)

@@ -20,7 +20,7 @@ from msgspec import Struct
 from handrail.domain.definition.duration import duration_ms
 from handrail.domain.definition.model import Category
 from handrail.domain.run.tool_question import PersonReply, ToolQuestion
-from handrail.engine.tool import ToolFailed
+from handrail.engine.tool import NO_TRACE, ToolFailed
 from handrail.tools.mcp.declaration import Declared
 from handrail.tools.mcp.transport.era_memory import EraCache
 from handrail.tools.mcp.transport.server_log import ServerLog
@@ -136,13 +136,14 @@ class ServerConnection:
         key: str,
         progress: Callable[[str], None],
         ask: Callable[[ToolQuestion], PersonReply],
+        trace: Mapping[str, str] = NO_TRACE,
     ) -> mcp_types.CallToolResult:
         """Call a tool; ToolFailed says why it failed, ToolAsks what a person must answer first. Can be cancelled."""
         session = await self._running()
         from handrail.tools.mcp.session import ServerCall  # late: it needs the SDK, which is loaded by now
 
         try:
-            return await session.call(ServerCall(tool, args, key, progress, ask))
+            return await session.call(ServerCall(tool, args, key, progress, ask, trace))
         except ToolFailed as failed:
             if failed.category is not Category.TRANSIENT or failed.retry_after_ms is not None or not session.is_over:
                 raise

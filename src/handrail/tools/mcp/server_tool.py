@@ -117,7 +117,9 @@ class ServerTool:
                 raise ToolAsks(plain)
             return reply
 
-        result = await server.connection.call(self._tool, args, key=call.key, progress=progress, ask=ask)
+        result = await server.connection.call(
+            self._tool, args, key=call.key, progress=progress, ask=ask, trace=call.trace
+        )
         return await server.results.output(result, call)
 
     def _scrubbed(self, failed: ToolFailed) -> ToolFailed:

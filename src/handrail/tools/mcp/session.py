@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -23,6 +23,8 @@ from mcp.client import Client
 from mcp.client.session import ClientRequestContext, IncomingMessage
 from mcp.shared.exceptions import UrlElicitationRequiredError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from opentelemetry.context import Context, attach, detach
+from opentelemetry.propagate import extract
 from pydantic import TypeAdapter
 
 from handrail.domain.definition.model import Category
@@ -93,6 +95,7 @@ class ServerCall:
     key: str
     progress: Callable[[str], None]
     ask: Callable[[ToolQuestion], PersonReply]
+    trace: Mapping[str, str] = field(default_factory=dict)
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     asks: ToolAsks | None = None
     questions: int = 0
@@ -105,6 +108,16 @@ class ServerCall:
             count = f"{progress:g}/{total:g}" if total else f"{progress:g}"
             words = "".join(letter for letter in message or "" if letter.isprintable())
             self.progress(f"{count} {words}".strip()[:PROGRESS_WORDS_MAX])
+
+
+@contextmanager
+def _tracing(context: Mapping[str, str]) -> Iterator[None]:
+    """The SDK writes the present context into `_meta`: that must be the call's own, not the one of whoever woke us."""
+    token = attach(extract(context, Context()))
+    try:
+        yield
+    finally:
+        detach(token)
 
 
 _current: ContextVar[ServerCall | None] = ContextVar("current", default=None)
@@ -164,6 +177,7 @@ class Session:
     async def keep(self, mode: str, ready: asyncio.Future[None]) -> None:
         """Keep the client open until the server ends or `stop` is called; opens and closes it in this one task."""
         NOTED.set(self.noted)
+        attach(Context())  # this task was made by some call; what it asks the server later belongs to no call
         try:
             client = Client(
                 _Opened(self._transport.open()),
@@ -227,7 +241,7 @@ class Session:
             _current.set(call)
             NOTED.set(call.noted)
             try:
-                with call.scope:
+                with call.scope, _tracing(call.trace):
                     result = await self._rounds(call)
                     self._output_schemas.check(call.tool, result)
                     return result

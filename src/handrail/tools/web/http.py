@@ -145,6 +145,7 @@ def _ask(call: ToolCall) -> HttpRequest:
         content = args["body"].encode()
         headers.setdefault("content-type", "text/plain; charset=utf-8")
     headers["idempotency-key"] = call.key
+    headers = {**call.trace, **headers}  # what the author wrote counts
     return HttpRequest(
         method=_method(args), url=args["url"], headers=headers, content=content, stays=bool(call.references)
     )

@@ -52,6 +52,7 @@ from handrail.engine.running.calls.throttle import Throttle
 from handrail.engine.running.calls.tool_answer import MESSAGE_LENGTH_MAX, ToolAnswer, answer_of, instant_answer
 from handrail.engine.running.lease import Lease
 from handrail.engine.tool import NO_ANSWERS, OWN, PlanTool, Progress, Toolbox, ToolCall, ToolFailed, silent
+from handrail.engine.tracing.tracer import CallAbout, CallTrace
 
 TIMEOUT_MS_DEFAULT: Final = 60_000
 QUIET_S: Final = 0.05
@@ -145,7 +146,7 @@ class Attempt:
             # Nothing was called, so this is not an error of the tool: the arguments will not get better by a retry.
             return self._misfit(wrong)
         start = StartAttempt(step=self.path, effect=Effect.NONE)
-        return [start, self._outcome(self._checked(await instant_answer(self.tool, self._call())))]
+        return [start, self._outcome(self._checked(await self._instant_answer()))]
 
     async def make(self) -> None:
         """Make the attempt and journal the result."""
@@ -216,12 +217,11 @@ class Attempt:
         await self._grant(start)
         # From here on the world may have changed. If the process ends now, the journal has the start, the capture and
         # the key, and the next worker decides by these whether to call again.
-        answer = await answer_of(self.tool, call, timeout_ms=self._timeout_ms())
-        await self._finish(answer)
+        await self._finish(await self._answer(call))
 
     async def _do_quietly(self, start: StartAttempt, call: ToolCall) -> None:
         """A call without effect: its start is journaled together with its end, or alone if the call takes long."""
-        work = asyncio.ensure_future(answer_of(self.tool, call, timeout_ms=self._timeout_ms()))
+        work = asyncio.ensure_future(self._answer(call))
         try:
             # Most calls without effect end at once: then start and end are one append, which halves the syncs of such a
             # run.
@@ -249,8 +249,26 @@ class Attempt:
                 return
             start = replace(start, capture=call.capture)
         await self._grant(start)
-        answer = await answer_of(self.tool, call, timeout_ms=self._timeout_ms(), is_undo=own)
-        await self._finish(answer)
+        await self._finish(await self._answer(call, is_undo=own))
+
+    async def _answer(self, call: ToolCall, *, is_undo: bool = False) -> ToolAnswer:
+        """Call the tool, in a span of its own whose context goes along."""
+        with self._trace(call) as trace:
+            traced = replace(call, trace=trace.context) if trace.context else call
+            answer = await answer_of(self.tool, traced, timeout_ms=self._timeout_ms(), is_undo=is_undo)
+            trace.note(answer.error)
+            return answer
+
+    async def _instant_answer(self) -> ToolAnswer:
+        call = self._call()
+        with self._trace(call) as trace:
+            answer = await instant_answer(self.tool, call)
+            trace.note(answer.error)
+            return answer
+
+    def _trace(self, call: ToolCall) -> CallTrace:
+        about = CallAbout(self._called.spec.name, self.path, call.attempt, self.is_undo, call.key)
+        return self.parts.dispatch.tracer.calling(self.run, about)
 
     async def _captured(self, call: ToolCall, start: StartAttempt) -> tuple[ToolCall, StartAttempt]:
         capture = await self.tool.capture(call)

@@ -43,6 +43,11 @@ class ToolAnswer:
     late: Any = None
     """The answer of a call that ended after its timeout."""
 
+    @property
+    def error(self) -> str:
+        """What went wrong, in one word; empty if nothing did."""
+        return self.category.value if self.category is not None else ""
+
 
 async def answer_of(tool: PlanTool, call: ToolCall, *, timeout_ms: int, is_undo: bool = False) -> ToolAnswer:
     """Call the tool and wait for its answer, up to its timeout."""

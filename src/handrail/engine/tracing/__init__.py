@@ -1,0 +1,1 @@
+"""Tracing as the engine sees it: a protocol, and what a request brought along."""
