@@ -38,7 +38,7 @@ class GivenIds(RandomIdGenerator):
     """Ids of trace and span as they were computed; random ones for spans that are not ours."""
 
     def generate_trace_id(self) -> int:
-        """The id of a trace that begins."""
+        """The id of a new trace."""
         given = _given.get()
         return super().generate_trace_id() if given is None else given[0]
 
@@ -104,7 +104,7 @@ class OtelTracer:
         trace = self.trace_id(run)
         remote = extract(carried(run.trace), Context())
         caller = api.get_current_span(remote).get_span_context()
-        is_sampled = caller.trace_flags.sampled if caller.is_valid else self._begins(int(trace, 16))
+        is_sampled = caller.trace_flags.sampled if caller.is_valid else self._is_wanted(int(trace, 16))
         above = SpanContext(
             int(trace, 16),
             span_id(trace, run.id, key),
@@ -114,7 +114,7 @@ class OtelTracer:
         )
         return api.set_span_in_context(NonRecordingSpan(above), remote)
 
-    def _begins(self, trace: int) -> bool:
+    def _is_wanted(self, trace: int) -> bool:
         """Whether the spans of a trace of our own are wanted, as the sampler of the run's span decides it, too."""
         return self._provider.sampler.should_sample(None, trace, RUN_KEY).decision is Decision.RECORD_AND_SAMPLE
 

@@ -158,6 +158,8 @@ MOVES: Final[Mapping[StepStatus, frozenset[StepStatus]]] = {
 
 RUN_ENDED: Final = frozenset({RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.CANCELLED, RunStatus.COMPENSATED})
 """Nothing more happens unless someone asks for it."""
+RUN_STOPPED: Final = RUN_ENDED | {RunStatus.COMPENSATION_FAILED}
+"""Ended, or nothing goes on before somebody decides."""
 RUN_FINAL: Final = frozenset({RunStatus.COMPLETED, RunStatus.COMPENSATED})
 """No further move is legal, not even on request."""
 RUN_UNENDED: Final = frozenset(
@@ -195,6 +197,10 @@ STEP_UNENDED: Final = STEP_NOT_STARTED | STEP_UNDER_WAY
 """It has not ended yet."""
 STEP_ENDED: Final = STEP_SATISFIED | {StepStatus.FAILED, StepStatus.CANCELLED, StepStatus.COMPENSATED}
 """It has ended with a known result."""
+STEP_STUCK: Final = frozenset({StepStatus.FAILED, StepStatus.UNCERTAIN})
+"""Its work went wrong, and it does not go on before somebody has it retried."""
+STEP_STOPPED: Final = STEP_SATISFIED | STEP_STUCK | {StepStatus.CANCELLED}
+"""Its work does not go on by itself: it is done, left out, cancelled or stuck."""
 STEP_BETWEEN_ATTEMPTS: Final = frozenset({StepStatus.READY, StepStatus.WAITING})
 """No attempt is running, but an earlier one may have been lost or may have failed."""
 STEP_ANSWERED: Final = frozenset({StepStatus.COMPLETED, StepStatus.FAILED, StepStatus.WAITING})

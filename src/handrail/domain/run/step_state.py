@@ -83,7 +83,7 @@ class StepState(Struct, frozen=True, kw_only=True):
     started: int | None = None
     ended: int | None = None
     opened: int | None = None
-    """When it began this time: after somebody had it retried, it begins again."""
+    """When it started, or started again: somebody had it retried."""
     tried: int | None = None
     """When its last attempt started, or that of its undo."""
     due: int | None = None
@@ -179,7 +179,7 @@ def _after_opening(state: StepState, event: HolderEvent, entry: Entry) -> StepSt
     match event:
         case StepOpened():
             opened = replace(state, status=StepStatus.RUNNING, actor=entry.actor)
-            return replace(_begun(opened, entry), rounds=event.rounds, values=event.values)
+            return replace(_started(opened, entry), rounds=event.rounds, values=event.values)
         case RoundStarted():
             return replace(state, round=event.round, due=event.due)
         case _:
@@ -189,7 +189,7 @@ def _after_opening(state: StepState, event: HolderEvent, entry: Entry) -> StepSt
 def _after_wait(state: StepState, event: WaitEvent, entry: Entry) -> StepState:
     match event:
         case StepHandedOut():
-            return replace(_begun(state, entry), status=StepStatus.WAITING, agent=event.agent, due=event.until)
+            return replace(_started(state, entry), status=StepStatus.WAITING, agent=event.agent, due=event.until)
         case OutputRefused(unchecked=True):
             return replace(state, unchecked=True)
         case OutputRefused(output=None):
@@ -215,13 +215,13 @@ def _after_request(state: StepState, event: ApprovalRequested, entry: Entry) -> 
             "not_by": event.not_by,
         }
         shown = {**asked, **{name: value for name, value in more.items() if value}}
-        asking = replace(_begun(waiting, entry), started=entry.at, effect=Effect.NONE, values=shown)
+        asking = replace(_started(waiting, entry), started=entry.at, effect=Effect.NONE, values=shown)
         return replace(asking, asked=state.asked + 1, approvers=())
     form = {"schema": event.schema} if event.schema is not None else {}
-    return replace(_begun(waiting, entry), values={**asked, **form})
+    return replace(_started(waiting, entry), values={**asked, **form})
 
 
-def _begun(state: StepState, entry: Entry) -> StepState:
+def _started(state: StepState, entry: Entry) -> StepState:
     """The step, which has started now unless it had before."""
     if state.opened is not None and state.started is not None:
         return state
@@ -265,7 +265,7 @@ def _after_answer(state: StepState, event: ApprovalAnswer, entry: Entry) -> Step
 
 def _asked_again(state: StepState) -> StepState:
     """An approval that will be asked for again: nothing of an earlier question counts any longer."""
-    opened = None if state.status is StepStatus.COMPLETED else state.opened  # it was over: it begins again
+    opened = None if state.status is StepStatus.COMPLETED else state.opened  # it was over: it starts again
     again = replace(state, status=StepStatus.READY, digest="", due=None, ended=None, opened=opened, values=None)
     return replace(again, approvers=(), proof="", channel="", actor="")
 

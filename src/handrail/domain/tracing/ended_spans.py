@@ -1,7 +1,7 @@
 """Which spans end with new events of a run: of the run, its steps, their attempts, and what undoes them.
 
-Pure. Whoever appends the events tells the collector of these spans, so that each is told once, whichever process began
-what has ended now. `key` names a span within its run: trace_context.py makes its id of it.
+Pure. The process that appends the events sends these spans, so that each is sent once, whichever process started what
+has ended now. `key` names a span within its run: trace_context.py makes its id of it.
 
     run  ->  step  ->  step in a loop or workflow  ->  attempt  ->  (the call of a tool, while it is made)
          ->  compensation  ->  undo"""
@@ -35,19 +35,13 @@ from handrail.domain.journal.event import (
     step_of,
 )
 from handrail.domain.run.state import Run, apply_to_run
-from handrail.domain.run.status import RUN_ENDED, RunStatus, StepStatus
+from handrail.domain.run.status import RUN_STOPPED, STEP_STOPPED, STEP_STUCK, STEP_UNENDED, RunStatus, StepStatus
 from handrail.domain.run.step_path import UNDO, locate
 from handrail.domain.run.step_state import StepState, apply_to_step
 from handrail.domain.tracing import names
 
 RUN_KEY: Final = "run"
 OK: Final = "ok"
-BEFORE_AN_END: Final = frozenset({StepStatus.PENDING, StepStatus.READY, StepStatus.RUNNING, StepStatus.WAITING})
-STEP_OVER: Final = frozenset(
-    {StepStatus.COMPLETED, StepStatus.FAILED, StepStatus.SKIPPED, StepStatus.CANCELLED, StepStatus.UNCERTAIN}
-)
-"""Nothing goes on by itself: an uncertain step is over, too, until somebody has it retried."""
-RUN_OVER: Final = RUN_ENDED | {RunStatus.COMPENSATION_FAILED}
 UNDO_ENDS: Final = (StepCompensated, UndoFailed, UndoLost, UndoBecameUncertain)
 
 
@@ -76,11 +70,11 @@ def ended_spans(before: Run, entries: Sequence[Entry], definition: Definition) -
     # Clocks are set back, and other machines have their own: a span does not end before it starts all the same.
     return [
         span if span.start <= span.end else replace(span, start=span.end)
-        for span in _Ending(before, definition).spans(entries)
+        for span in _SpanFold(before, definition).spans(entries)
     ]
 
 
-class _Ending:
+class _SpanFold:
     """Follows the events one by one, since a span can begin and end within one append."""
 
     def __init__(self, before: Run, definition: Definition) -> None:
@@ -106,7 +100,7 @@ class _Ending:
 
     def _of_run(self, before: Run, entry: Entry) -> Iterator[EndedSpan]:
         run = self._run
-        if run.status not in RUN_OVER or isinstance(entry.event, RunStarted) or run.status is before.status:
+        if run.status not in RUN_STOPPED or isinstance(entry.event, RunStarted) or run.status is before.status:
             return
         error = run.status.value if run.status is not RunStatus.COMPLETED else ""
         # From `compensation_failed` somebody can end it by hand: then nothing was undone, and there is no further span.
@@ -147,7 +141,7 @@ class _Ending:
             yield self._attempt(path, was, now, entry)
         if isinstance(entry.event, UNDO_ENDS) and _is_being_undone(was):
             yield self._undo(path, was, entry)
-        if was.status in BEFORE_AN_END and now.status in STEP_OVER and now.opened is not None:
+        if was.status in STEP_UNENDED and now.status in STEP_STOPPED and now.opened is not None:
             yield EndedSpan(
                 name=names.step_span(path),
                 key=_step_key(path, now),
@@ -162,7 +156,7 @@ class _Ending:
                         names.STEP_STATUS: now.status.value,
                     }
                 ),
-                error=_error_of(now) if now.status in {StepStatus.FAILED, StepStatus.UNCERTAIN} else "",
+                error=_error_of(now) if now.status in STEP_STUCK else "",
             )
 
     def _attempt(self, path: str, was: StepState, now: StepState, entry: Entry) -> EndedSpan:
@@ -255,7 +249,7 @@ def _start(tried: int | None, entry: Entry) -> float:
 
 
 def _step_key(path: str, state: StepState) -> str:
-    # A step that somebody had retried begins again: that is another span.
+    # A step that somebody had retried starts again: that is another span.
     return f"step:{path}:{state.opened}"
 
 

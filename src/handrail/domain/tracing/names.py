@@ -2,7 +2,7 @@
 Development), and our own under `handrail.`.
 
 The one place: when the conventions change, this file does. Spans have names, numbers and words from closed sets; never
-arguments, outputs or messages, which may hold what nobody else should read."""
+arguments, outputs or messages, which may have secrets in them."""
 
 from __future__ import annotations
 

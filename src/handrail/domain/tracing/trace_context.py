@@ -1,7 +1,7 @@
 """The trace that a run belongs to: what its caller sent (W3C Trace Context and Baggage), and the ids of its spans.
 
 Pure. The ids of a run's spans are computed from what the journal has, so that any process, after any restart, can add a
-span to the same trace without having been told the id of the span above it."""
+span to the same trace without knowing more than that."""
 
 from __future__ import annotations
 

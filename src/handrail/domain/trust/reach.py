@@ -88,7 +88,7 @@ REACHES: Final[tuple[SettingReach, ...]] = (
     _trusted("library", why="reads folders outside the project"),
     _home("secrets_in", why="where the secrets of all projects are"),
     _trusted("checks", why="which rules checks apply: `plain` checks less, `run` starts more"),
-    _home("trace_endpoint", why="who is told what all projects do"),
+    _home("trace_endpoint", why="who sees what all projects do"),
     SettingReach(("built_in",), Reach.FREE, "which workflows are offered"),
     _home("approvals", why="which answers of people count"),
     _home("backup", why="where copies of all projects' runs and of the keys are written"),

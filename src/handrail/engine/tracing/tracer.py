@@ -1,4 +1,4 @@
-"""The tracer, as the engine uses it: told of what happened to runs, asked for the context of a tool call.
+"""The tracer, as the engine uses it: it gets what happened to runs, and gives the context of a tool call.
 
 The protocol is small on purpose, and names nothing of OpenTelemetry. Without a collector `NO_TRACING` takes its place:
 it passes on what a run's caller sent, and otherwise does nothing."""
@@ -81,7 +81,7 @@ NOT_TRACED: Final = PassedOn(NOTHING)
 
 
 class NoTracing:
-    """Tells nobody anything."""
+    """Sends nothing."""
 
     def trace_id(self, run: Run) -> str:
         """The caller's."""

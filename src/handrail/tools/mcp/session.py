@@ -112,7 +112,7 @@ class ServerCall:
 
 @contextmanager
 def _tracing(context: Mapping[str, str]) -> Iterator[None]:
-    """The SDK writes the present context into `_meta`: that must be the call's own, not the one of whoever woke us."""
+    """The SDK writes the present context into `_meta`: that must be the call's own, not that of another request."""
     token = attach(extract(context, Context()))
     try:
         yield
