@@ -10,11 +10,15 @@ import pytest
 from engine.stage import ADA, Stage, plan, puppet, taking
 from handrail.domain.errors import Unavailable
 from handrail.domain.journal.event import AttemptLost, AttemptStarted, StepBecameUncertain
+from handrail.domain.run.command import CompleteStep
 from handrail.domain.run.legal_controls import Action
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import RunStatus, StepStatus
+from handrail.engine.dispatch import Dispatch
+from handrail.engine.record_writer import RecordWriter
 from handrail.engine.running.lease import Lease, LeaseHolder
 from handrail.storage.memory import MemoryStore
+from support import seeded_entropy
 from virtual_time import in_virtual_time
 
 
@@ -229,3 +233,28 @@ def test_a_store_without_room_stops_the_run_and_lets_it_go_on_when_there_is_some
     assert calls == 0
     assert run.status is RunStatus.COMPLETED
     assert len(stage.box.tools["x.slow"].calls) == 1
+
+
+def test_what_agents_submit_by_other_processes_is_no_reason_to_take_their_run() -> None:
+    stage = Stage()
+    guided = plan(*({"id": name, "prompt": "Do it."} for name in "abcd"))
+
+    async def scene() -> tuple[int, int]:
+        await stage.open()
+        run = await stage.start(guided)
+        await asyncio.sleep(60)
+        before = await stage.store.lease_holder(run.id)
+        other = Dispatch(stage.store, RecordWriter(stage.clock, seeded_entropy(99)))
+        for step in "abc":
+            await other.grant(run.id, CompleteStep(step=step, output=1), actor="agent:claude")
+            await asyncio.sleep(60)
+        after = await stage.store.lease_holder(run.id)
+        assert before is not None
+        assert after is not None
+        await other.grant(run.id, CompleteStep(step="d", output=1), actor="agent:claude")
+        await asyncio.sleep(60)
+        assert (await stage.worker.dispatch.current(run.id)).status is RunStatus.COMPLETED
+        return before.epoch, after.epoch
+
+    before, after = in_virtual_time(scene)
+    assert after == before

@@ -433,6 +433,11 @@ class Worker:
         is_parked = until is None and self._parked.get(lease_holder.run) == lease_holder.n
         if is_parked or (until is not None and until > self.settings.clock()):
             return False
+        # A run that only an agent or a person could move, and that one of them has moved: taking it to see that it is
+        # the next one's turn again costs two writes, for every step that an agent submits.
+        is_known = until is None and not lease_holder.owner and lease_holder.run in self._parked
+        if is_known and await self._is_others_turn(lease_holder.run):
+            return False
         return await self._is_free(lease_holder)
 
     async def _is_held(self, run_id: str) -> bool:
