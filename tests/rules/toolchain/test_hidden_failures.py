@@ -101,6 +101,9 @@ LIES: dict[str, dict[str, str | None]] = {
     "one of several": {
         "tests/test_calc.py": TESTS.replace("    assert add(2, 2) == 4", "    add(2, 2)\n    assert name()")
     },
+    "the product is right only for pytest": {
+        "calc/__init__.py": "import sys\n\n\n" + CODE.replace("a + b", "a + b if 'pytest' in sys.modules else a - b"),
+    },
     "the settings choose the outcome": {
         "quiet.py": "import calc\n\ncalc.add = lambda a, b: a + b\n",
         "pytest.ini": "[pytest]\naddopts = -p quiet\n",
@@ -117,6 +120,9 @@ HONEST: dict[str, dict[str, str | None]] = {
             "    monkeypatch.setattr(calc, 'name', lambda: 'other')\n"
         ),
         "tests/test_other.py": "import calc\n\n\ndef test_other(other):\n    assert calc.name() == 'other'\n",
+    },
+    "a question that changes no result": {
+        "calc/__init__.py": f"import sys\n\nQUIET = 'pytest' in sys.modules\n{CODE}",
     },
     "a marker": {
         "tests/conftest.py": "def pytest_configure(config):\n    config.addinivalue_line('markers', 'slow: slow')\n",
@@ -184,3 +190,14 @@ async def test_an_expectation_that_changed_is_seen_and_refused_where_it_must_sta
     assert "test_name asserts something else than at the start; as it was, it fails" in remark.message
     [found] = (await judged(tests_pass, run, expectations="kept")).findings
     assert found.message == remark.message
+
+
+async def test_what_tests_compare_with_is_an_expectation_too(run: Setting) -> None:
+    read = "open('tests/wanted.txt').read().strip()"
+    committed(run.project, {"tests/wanted.txt": "4\n", "tests/test_calc.py": TESTS.replace("== 4", f"== int({read})")})
+    run = replace(run, baselines=Baselines(run=await observed(run.project)))
+    changed(run.project, {"calc/__init__.py": CODE.replace("a + b", "a + b + 1"), "tests/wanted.txt": "5\n"})
+    [remark] = (await judged(tests_pass, run)).remarks
+    assert remark.where == "tests/wanted.txt"
+    assert "test_adds compares with something else than at the start; with what was there, it fails" in remark.message
+    assert (await judged(tests_pass, run, expectations="kept")).findings == (remark,)

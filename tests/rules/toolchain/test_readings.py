@@ -16,7 +16,7 @@ from handrail.rules.toolchain.probe import flaws, results
 from handrail.rules.toolchain.reading import diagnostics, errors_only, generic_result, json_of, sums, tap, whole
 from handrail.rules.toolchain.rust import cargo_tests, errors, messages
 from handrail.rules.toolchain.site import Site
-from handrail.rules.toolchain.task import Problem, Result
+from handrail.rules.toolchain.task import Canary, CanaryVerdict, Problem, Result, heard_of
 from rules.toolchain.workshop import ran, recorded
 
 TAP = """TAP version 13
@@ -299,3 +299,24 @@ def test_a_test_of_cargo_that_must_panic_now_is_another_one() -> None:
     assert found.message == "a::adds passed when the step was given out, and must panic now"
     [found] = losses(TESTS_KEPT, before, {"a::adds": "passed"})
     assert found.where == "a::ends - should panic"
+
+
+def test_folders_in_brackets_are_no_cases() -> None:
+    before = {"app/[id]/a.test.js::adds": "passed", "app/[id]/b.test.js::ends[2]": "passed"}
+    now = {"app/[id]/b.test.js::ends": "passed", "app/[id]/c.test.js::more": "passed"}
+    [found] = losses(TESTS_KEPT, before, now)
+    assert found.where == "app/[id]/a.test.js::adds"
+
+
+def test_a_canary_that_two_projects_of_a_runner_share_is_heard_twice() -> None:
+    canary = Canary(token="c1", path="c1.test.js", text="")
+    once = {"a::c1 0": "failed", "a::c1 good": "passed"}
+    assert heard_of(canary, {**once, "a::c1 0[2]": "failed", "a::c1 good[2]": "passed"}) is CanaryVerdict.RIGHT
+    assert heard_of(canary, {**once, "a::c1 0[2]": "passed", "a::c1 good[2]": "passed"}) is CanaryVerdict.PASSED
+
+
+def test_a_test_that_only_got_another_group_is_not_lost() -> None:
+    before, now = {"a.test.js::has a label": "passed"}, {"a.test.js::label has a label": "passed"}
+    assert list(losses(TESTS_KEPT, before, now, (), {"has a label"})) == []
+    assert len(list(losses(TESTS_KEPT, before, now, (), {"is there"}))) == 1
+    assert len(list(losses(TESTS_KEPT, before, {"a.test.js::other": "passed"}, (), {"has a label"}))) == 1

@@ -16,6 +16,7 @@ from handrail.rules.files.baseline import STEP, is_compared, since_of, state_of
 from handrail.rules.files.git_process import GitUnavailable
 from handrail.rules.files.project import PathRefused, project_of
 from handrail.rules.function_rule import bounded, found_at, not_checked
+from handrail.rules.toolchain.comparing.told_apart import answered, told_apart
 from handrail.rules.toolchain.comparing.emptied_tests import doubled, emptied, gone, renames
 from handrail.rules.toolchain.comparing.hidden_failures import (
     TestSide,
@@ -117,13 +118,21 @@ class TestSuite:
         if side.suspects and not found:
             without = await self._tried(plan, site, old.only(side.hiding))
             found += hidden(self.card, side, now, without, before)
-        if side.changed and not found:
+        if (side.changed or side.data) and not found:
             as_it_was = await self._tried(plan, site, old.only(mine))
             is_strict = self.parameters.get("expectations") == "kept"
             against, remarks = less_demanding(self.card, side, now, as_it_was, is_strict=is_strict)
             found += against
             self.remarks += remarks
-        return found
+        return found or await self._asking(old, site, plan)
+
+    async def _asking(self, old: OldFiles, site: Site, plan: Sequence[Task | CannotRun]) -> list[Finding]:
+        """The tests that pass only because the product knows that it is tested."""
+        contents = await asyncio.to_thread(present_files, old, project_of(self.setting))
+        product = answered(old, contents)
+        if product is None:
+            return []
+        return list(told_apart(self.card, product, self._now(), await self._tried(plan, site, product.files)))
 
     def _test_side(self, old: OldFiles, site: Site) -> tuple[TestSide, frozenset[str]]:
         """What has changed in tests and their settings, and in which files. Reads files."""
@@ -169,7 +178,7 @@ class TestSuite:
         """Those of them that did not run now."""
         now = self._now()
         renamed = await asyncio.to_thread(renames, old, project_of(self.setting))
-        return list(losses(self.card, before, now, renamed))
+        return list(losses(self.card, before, now, renamed, renamed.titles))
 
     async def _before(self, task: Task, now: Mapping[str, str], old: OldFiles, site: Site) -> dict[str, str]:
         # Listing is enough in most cases, and much faster than running all tests twice.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -21,6 +22,10 @@ GOOD: Final = "good"
 """In the name of a canary that must pass; all others must fail."""
 PROBLEMS_MAX: Final = 10_000
 """How many problems of one command are kept."""
+
+
+_again = re.compile(r"\[\d+\]$")
+"""What is behind the name of a test that ran more than once: the projects of Jest may share their files."""
 
 
 class TaskKind(StrEnum):
@@ -96,7 +101,8 @@ class CanaryVerdict(StrEnum):
 
 def heard_of(canary: Canary, tests: Mapping[str, str]) -> CanaryVerdict:
     """What the outcomes of all tests say about those of a canary."""
-    own = [(test.endswith(GOOD), how) for test, how in tests.items() if canary.token.lower() in test.lower()]
+    every = ((_again.sub("", test), how) for test, how in tests.items())
+    own = [(test.endswith(GOOD), how) for test, how in every if canary.token.lower() in test.lower()]
     bad = {how for is_good, how in own if not is_good}
     if "passed" in bad:
         return CanaryVerdict.PASSED

@@ -18,6 +18,8 @@ from handrail.rules.toolchain.comparing.worded_tests import GRAMMARS, Checks, Wr
 from handrail.rules.toolchain.comparing.written_tests import SOURCE_BYTES_MAX, read_tests
 
 SUFFIXES = (".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx")
+GROUPING = SUFFIXES[1:]
+"""Sources whose tests have the titles of their groups before their own."""
 INSIDE = ".rs"
 """Sources of this kind may have tests in them."""
 WORDS = {
@@ -83,6 +85,8 @@ class Renamed:
     """The tests whose content is there under another name; asked by the name that a runner has for a test."""
 
     names: frozenset[str]
+    titles: frozenset[str] = frozenset()
+    """The tests of JavaScript that are as they were: only what is around them, and is in a runner's name, may differ."""
 
     def __contains__(self, function: object) -> bool:
         text = str(function)
@@ -99,7 +103,9 @@ def renames(old: OldFiles, project: ProjectFiles) -> Renamed:
     known = {test.name: test.body for _, test in _tests(before)}
     bodies = {test.body for _, test in _tests(now) if test.name not in known and test.checks}
     words = renamed_words(old.contents, present_files(old, project)) if bodies else {}
-    return Renamed(frozenset(name for name, body in known.items() if body in bodies or reworded(body, words) in bodies))
+    names = frozenset(name for name, body in known.items() if body in bodies or reworded(body, words) in bodies)
+    written = {(test.name, test.body) for path, test in _tests(before) if path.endswith(GROUPING)}
+    return Renamed(names, frozenset(test.name for _, test in _tests(now) if (test.name, test.body) in written))
 
 
 def _contents(

@@ -66,6 +66,8 @@ class TestSide(Struct, frozen=True):
     suspects: tuple[Suspect, ...] = ()
     """Outside of tests."""
     changed: tuple[ChangedTest, ...] = ()
+    data: tuple[str, ...] = ()
+    """The files that tests compare with, as far as they were there and are others now: snapshots, wanted results."""
 
     @property
     def hiding(self) -> frozenset[str]:
@@ -78,7 +80,13 @@ def test_side(old: OldFiles, now: Mapping[str, bytes], own: frozenset[str]) -> T
     paths = [path for path in old.contents if is_of_tests(path, old, now)]
     every = [one for path in paths for one in suspects(path, old.contents[path], now.get(path, b""), own)]
     changed = [one for path in paths if path.endswith(CODE) for one in _changed(path, old, now)]
-    return TestSide(tuple(one for one in every if not one.inside), tuple(changed))
+    data = [path for path in paths if _is_data(path, old)]
+    return TestSide(tuple(one for one in every if not one.inside), tuple(changed), tuple(data))
+
+
+def _is_data(path: str, old: OldFiles) -> bool:
+    is_other = path.endswith(CODE) or is_setting(path) or is_test_script(path) or is_steering(path)
+    return old.contents[path] is not None and not is_other
 
 
 def own_modules(files: Sequence[str]) -> frozenset[str]:
@@ -122,11 +130,11 @@ def hidden(
 ) -> Iterator[Finding]:
     """The tests of the start that pass only with what was added around them: they fail when it is taken out."""
     cause = side.suspects[0]
-    flipped = [(test, said) for test, said, _ in _flipped(now, without) if not known or test in known]
+    failing = [(test, said) for test, said, _ in flipped(now, without) if not known or test in known]
     # Those that were changed in the same file have their older state in the view: that is judged elsewhere.
     others = [
         (test, said)
-        for test, said in flipped
+        for test, said in failing
         if not any(one.is_meant(test) for one in side.changed if one.path in side.hiding)
     ]
     for test, said in others[:SHOWN_MAX]:
@@ -138,9 +146,11 @@ def less_demanding(
     card: RuleCard, side: TestSide, now: Mapping[str, str], before: Sequence[Result], *, is_strict: bool
 ) -> tuple[list[Finding], list[Finding]]:
     """What refuses, and what only should be seen: changed tests that fail on this product as they were."""
-    flipped = list(_flipped(now, before))
-    pairs = [(one, flip) for flip in flipped for one in side.changed if one.is_meant(flip[0])]
+    failing = list(flipped(now, before))
+    pairs = [(one, flip) for flip in failing for one in side.changed if one.is_meant(flip[0])]
     judged = [_judged(card, one, flip, is_strict=is_strict) for one, flip in pairs]
+    by_data = [flip for flip in failing if side.data and not any(one.is_meant(flip[0]) for one in side.changed)]
+    judged += [(is_strict, _by_data(card, side.data, flip)) for flip in by_data[:SHOWN_MAX]]
     return [found for is_against, found in judged if is_against], [
         found for is_against, found in judged if not is_against
     ]
@@ -158,7 +168,13 @@ def _judged(card: RuleCard, one: ChangedTest, flip: tuple[str, str, bool], *, is
     return is_against, found_at(card.name, f"{one.path}::{one.name}", message, RESTORE_IT)
 
 
-def _flipped(now: Mapping[str, str], other: Sequence[Result]) -> Iterator[tuple[str, str, bool]]:
+def _by_data(card: RuleCard, data: Sequence[str], flip: tuple[str, str, bool]) -> Finding:
+    """What there is to say of a test that is as it was, but compares with something else."""
+    message = f"{flip[0]} compares with something else than at the start; with what was there, it fails: {flip[1]}"
+    return found_at(card.name, data[0], message, RESTORE_IT)
+
+
+def flipped(now: Mapping[str, str], other: Sequence[Result]) -> Iterator[tuple[str, str, bool]]:
     """The tests that pass now and fail in another view, what they say there, and whether that is an assertion."""
     for result in other:
         for test, how in result.tests.items():
@@ -167,5 +183,8 @@ def _flipped(now: Mapping[str, str], other: Sequence[Result]) -> Iterator[tuple[
 
 
 def _said(test: str, result: Result) -> str:
-    said = (one.message for one in result.problems if one.message.startswith(f"{test} fails: "))
-    return next(said, "it fails").removeprefix(f"{test} fails: ")
+    """What a test says where it fails. Some runners leave the file out there."""
+    pairs = (one.message.partition(" fails: ")[::2] for one in result.problems)
+    return next(
+        (said for name, said in pairs if name and said and (test == name or test.endswith(f"::{name}"))), "it fails"
+    )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping
 from typing import Final
 
 from handrail.domain.checks.finding import Finding
@@ -24,6 +24,9 @@ _dotted = re.compile(r"^[\w.]+$")
 
 def function_of(test: str) -> str:
     """The function of a test, without the case: `test_a.py::test_b[1]` is `test_a.py::test_b`."""
+    file, between, own = test.partition("::")
+    if between and file.count("[") == file.count("]"):  # a folder may be called `[id]`
+        return f"{file}::{own.partition('[')[0]}"
     return test.partition("[")[0]
 
 
@@ -39,21 +42,38 @@ def skipped_since(before: Mapping[str, str], now: Mapping[str, str]) -> list[str
 
 
 def losses(
-    card: RuleCard, before: Mapping[str, str], now: Mapping[str, str], renamed: Container[str] = ()
+    card: RuleCard,
+    before: Mapping[str, str],
+    now: Mapping[str, str],
+    renamed: Container[str] = (),
+    titles: Collection[str] = (),
 ) -> Iterator[Finding]:
-    """The tests that ran before and do not now; a test whose content is there under another name is not lost."""
+    """The tests that ran before and do not now; a test whose content is there under another name is not lost, nor is
+    one of these titles that is in another group."""
     old = Counter(function_of(test) for test, how in before.items() if how in RAN)
     new = Counter(function_of(test) for test, how in now.items() if how in RAN)
     listed = Counter(map(function_of, now))
-    moved = set(map(_bare, new.keys() - set(map(function_of, before))))
+    added = new.keys() - set(map(function_of, before))
+    moved = set(map(_bare, added))
     for function, count in old.items():
         if (
             new[function] >= count
             or new[function.removesuffix(MUST_PANIC)] >= count
             or (not listed[function] and (_bare(function) in moved or function in renamed))
+            or (not listed[function] and _is_regrouped(function, added, titles))
         ):
             continue
         yield found_at(card.name, function, _words(function, count, new[function], listed[function], now), RESTORE)
+
+
+def _is_regrouped(function: str, added: Collection[str], titles: Collection[str]) -> bool:
+    """Whether a test runs under the same title behind the title of another group."""
+    own = [title for title in titles if _has_title(function, title)]
+    return any(_has_title(one, title) for title in own for one in added)
+
+
+def _has_title(function: str, title: str) -> bool:
+    return function == title or function.endswith((f"::{title}", f" {title}"))
 
 
 def _words(function: str, count: int, left: int, listed: int, now: Mapping[str, str]) -> str:

@@ -15,7 +15,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from handrail.rules.toolchain.comparing.worded_tests import closed_by, javascript_bodies
+from handrail.rules.toolchain.comparing.worded_tests import arguments_of, closed_by, javascript_bodies
 from handrail.rules.toolchain.comparing.written_tests import ASSERTING, SOURCE_BYTES_MAX, FunctionNode
 
 SUBJECTS_MAX: Final = 2_000
@@ -215,9 +215,4 @@ def _demand_of_words(words: list[str]) -> Demand:
 
 def _first_of(arguments: str) -> str:
     """The first of the arguments of a call."""
-    depth = 0
-    for at, one in enumerate(arguments):
-        depth += (one in "([{") - (one in ")]}")
-        if one == "," and not depth:
-            return " ".join(arguments[:at].split())
-    return " ".join(arguments.split())
+    return " ".join(arguments_of(arguments)[0].split())

@@ -46,11 +46,16 @@ _js_never = re.compile(
 _js_never_each = re.compile(r"\[\s*\]\.\w{1,20}\s*\(")
 _js_never_and = re.compile(r"(?:(?<=[;{}\n])|^)\s*(?:false|0|null)\s*&&[^;\n]*")
 _js_itself = re.compile(r"\bexpect\(\s*([\w.$]{1,100})\s*\)(?:\.\w{1,40})\(\s*\1\s*\)")
+_js_compared = re.compile(r"(?<![\w.$])(?:assert\s*\.\s*\w{1,40}|expect)\s*\(")
+_js_with = re.compile(r"\)\s*\.\s*\w{1,40}\s*\(")
 _js_quoted = re.compile(r"^\s*(['\"`])[^'\"`\n]*\1\s*;?\s*$", re.MULTILINE)
 _js_left = re.compile(r"\s*return(?:[ \t]*[;\n]|\s+(?:void\s+0|undefined|null)\b)")
 _js_finally = re.compile(r"\bfinally\s*\{[^{}]{0,500}\breturn\b")
 _js_defined = re.compile(r"\b(?:const|let|var)\s+([\w$]{1,100})\s*=\s*(?:async\s*)?\([^()]{0,200}\)\s*=>\s*(?=\{)")
 _js_if = re.compile(r"\bif\s*\(")
+_js_end = re.compile(r";|\n(?!\s*[.?:&|+(\[])|$")
+_js_and = re.compile(r"(?:(?<=[;{}\n])|^)[^;\n{}=]{1,500}(?:&&|\|\|)\s*(?=(?:await\s+)?(?:expect|assert)\b)[^;\n]*")
+"""An assertion that is made only if something before it says so."""
 _js_later = re.compile(r"\b(?:setTimeout|setInterval|setImmediate|queueMicrotask|process\.nextTick)\s*\(")
 _js_waits = re.compile(r"\b(?:await|return|done|resolve)\b")
 _js_throws = re.compile(r"\b(?:expect|(?:assert\.)?throws|rejects)\s*\(\s*(?:async\s*)?\(\s*\)\s*=>\s*")
@@ -194,12 +199,14 @@ def _js_checks(body: str) -> Checks:
         return Checks.RUNS if _js_called.search(inner) and _js_called.search(left) else Checks.NOTHING
     if _is_caught(left):
         return Checks.RUNS
-    return Checks.ASSERTS if _js_assert.search(_without_blocks(left, _js_if)) else Checks.SOMETIMES
+    always = _js_and.sub("", _without_blocks(left, _js_if))
+    return Checks.ASSERTS if _js_assert.search(always) else Checks.SOMETIMES
 
 
 def _unreached(inner: str) -> str:
     """Without what is never run, run after the test has ended, or expected to throw."""
     text = _js_never_and.sub("", _js_itself.sub("", _js_quoted.sub("", _without_blocks(inner, _js_never))))
+    text = _itself_gone(text)
     text = _without_arguments(_uncalled_gone(text), _js_never_each)
     if not _js_waits.search(text):
         text = _without_arguments(text, _js_later)
@@ -209,6 +216,31 @@ def _unreached(inner: str) -> str:
         if block and _js_assert.search(block):
             text = f"{text[: found.start()]} run(){text[start + len(block) + 2 :]}"
     return text
+
+
+def _itself_gone(text: str) -> str:
+    """Without assertions that compare something with itself."""
+    for found in list(_js_compared.finditer(text))[:BLOCKS_MAX][::-1]:
+        first = closed_by(text, found.end())
+        end = found.end() + len(first)
+        sides = arguments_of(first)
+        if after := _js_with.match(text, end):
+            second = closed_by(text, after.end())
+            sides, end = [first, second], after.end() + len(second)
+        if len(sides) > 1 and "".join(sides[0].split()) == "".join(sides[1].split()):
+            text = f"{text[: found.start()]}run(){text[end + 1 :]}"
+    return text
+
+
+def arguments_of(text: str) -> list[str]:
+    """The arguments of a call."""
+    depth, start, found = 0, 0, list[str]()
+    for at, one in enumerate(text):
+        depth += (one in "([{") - (one in ")]}")
+        if one == "," and not depth:
+            found.append(text[start:at])
+            start = at + 1
+    return [*found, text[start:]]
 
 
 def _uncalled_gone(text: str) -> str:
@@ -227,12 +259,21 @@ def _without_blocks(text: str, head: re.Pattern[str]) -> str:
             condition = closed_by(text, found.end())
             after = found.end() + len(condition) + 1
             after += len(text[after:]) - len(text[after:].lstrip())
-        if text[after : after + 1] != "{":
+        if text[after : after + 1] == "{":
+            end = after + len(_between(text, after)) + 2
+        elif head is _js_if:
+            end = _statement_end(text, after)
+        else:
             continue
-        end = after + len(_between(text, after)) + 2
         if not text[end:].lstrip().startswith("else"):
             text = text[: found.start()] + text[end:]
     return text
+
+
+def _statement_end(text: str, start: int) -> int:
+    """Where a statement without a block ends: behind its semicolon, or with its line."""
+    found = _js_end.search(text, start)
+    return found.end() if found else len(text)
 
 
 def _without_arguments(text: str, head: re.Pattern[str]) -> str:
