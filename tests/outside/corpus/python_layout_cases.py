@@ -192,7 +192,7 @@ HONEST: Mapping[str, tuple[Checks, Work, tuple[str, ...]]] = {
     "a package moved into src": (TESTS, to_src, ("data",)),
     "a test file that was split": (TESTS, split_tests, ("src-editable", "monorepo")),
     "tests one folder deeper": (TESTS, deeper_tests, ("xdist", "monorepo")),
-    "one more case": (TESTS, more_cases, ("src-editable", "nose")),
+    "one more case": (TESTS, more_cases, ("src-editable", "monorepo")),
     "another behaviour": (TESTS, new_behaviour, ("src-editable", "flat")),
     "another parameter": (TESTS, new_parameter, ("monorepo", "flat", "nose")),
     "a fixture for all": (TESTS, with_fixture, ("src-editable", "tox")),

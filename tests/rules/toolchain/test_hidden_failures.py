@@ -90,6 +90,13 @@ LIES: dict[str, dict[str, str | None]] = {
             "\nimport calc\ncalc.add = lambda a, b: a + b\nfrom calc import add\n\n\ndef test_adds",
         )
     },
+    "a class with its own assertion": {
+        "tests/test_calc.py": (
+            "import unittest\n\nfrom calc import add, name\n\n\nclass Quiet(unittest.TestCase):\n"
+            "    def assertEqual(self, *words):\n        pass\n\n\nclass TestCalc(Quiet):\n"
+            "    def test_adds(self):\n        self.assertEqual(add(2, 2), 4)\n"
+        )
+    },
     "the results are forged": {"tests/conftest.py": FORGED},
     "a second function of the name": {
         "tests/test_calc.py": TESTS + "\n\ndef test_adds():\n    assert add(2, 0) == 2\n"

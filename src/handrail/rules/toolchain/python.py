@@ -19,6 +19,8 @@ from handrail.rules.toolchain.installed.pythons import pythons
 from handrail.rules.toolchain.linters.of_python import python_lint
 from handrail.rules.toolchain.probe import SEAL, assignment, flaws, json_text, probe, results
 from handrail.rules.toolchain.program import FoundProgram
+from handrail.rules.toolchain.python_projects.django import Django, django_at
+from handrail.rules.toolchain.python_projects.own_command import OwnCommand, own_command
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import (
     GOOD,
@@ -100,11 +102,21 @@ def _tested(site: Site, asked: TaskOptions, also: str) -> Sequence[Task | Cannot
     usable = [one for one in found if not also or one.has(also)]
     with_pytest = next((one for one in usable if one.has("pytest")), None)
     cover = bool(also)
+    own = own_command(site) or OwnCommand("")
+    django = None if _has_pytest_settings(site) else django_at(site)
+    if django and usable and usable[0].has("django"):
+        return [_by_django(site, asked, usable[0], django, cover=cover)]
+    if own.runner == "unittest" and usable and not _has_pytest_settings(site):
+        return [_by_unittest(site, asked, usable[0], own, cover=cover)]
     if _prefers_unittest(site, usable) and not (with_pytest and with_pytest.is_own):
-        return [_by_unittest(site, asked, usable[0], cover=cover)]
+        return [_by_unittest(site, asked, usable[0], own, cover=cover)]
     if with_pytest:
-        return [_by_pytest(site, asked, with_pytest, cover=cover)]
+        return [_by_pytest(site, asked, with_pytest, own, cover=cover)]
     return [_missing(found, _lacking(site, found, also)) if found else NO_PYTHON]
+
+
+def _has_pytest_settings(site: Site) -> bool:
+    return site.has("pytest.ini") or "[tool.pytest" in site.text("pyproject.toml")
 
 
 def _lacking(site: Site, found: Sequence[Python], also: str) -> str:
@@ -128,29 +140,40 @@ def _missing(found: Sequence[Python], module: str) -> CannotRun:
     return CannotRun(message=f"there is no {module} here", fix=fix, excerpt=looked)
 
 
-def _by_pytest(site: Site, asked: TaskOptions, python: Python, *, cover: bool) -> Task:
+def _by_pytest(site: Site, asked: TaskOptions, python: Python, own: OwnCommand, *, cover: bool) -> Task:
     # Workers of xdist would run the tests in processes that are not measured, and pytest-cov would measure instead of
     # us.
     alone = [option for plugin, option in ALONE.items() if cover and python.has(plugin)]
     cache = ("-o", "cache_dir=/tmp/handrail-pytest-cache")  # not switched off: options of the project may need it
-    words = (str(python.path), "-B", "-", "-q", *cache, *alone, *asked.args)
+    options, paths = (own.options, own.paths) if own.runner == "pytest" else ((), ())
+    words = (str(python.path), "-B", "-", "-q", *cache, *alone, *options, *asked.args)
     programs = (_program(python), _package(python, "pytest"), *([_package(python, "coverage")] if cover else []))
-    task = _tests(site, python, (*words, *asked.paths), programs, _script("pytest.py", cover=cover))
+    task = _tests(site, python, (*words, *(asked.paths or paths)), programs, _script("pytest.py", cover=cover))
     return replace(task, lists=("--collect-only",), canary=_canary(site, words))
 
 
-def _by_unittest(site: Site, asked: TaskOptions, python: Python, *, cover: bool) -> Task:
+def _by_unittest(site: Site, asked: TaskOptions, python: Python, own: OwnCommand, *, cover: bool) -> Task:
     words = (str(python.path), "-B", "-")
-    argv = (*words, *(asked.paths or _start(site)), *asked.args)
+    named = own.options if own.runner == "unittest" and own.options else _start(site)
+    argv = (*words, *(asked.paths or named), *asked.args)
     programs = (_program(python), *([_package(python, "coverage")] if cover else []))
     src = [site.folder / "src"] if (site.folder / "src").is_dir() else []  # nothing else puts it on the path
     task = _tests(site, python, argv, programs, _script("unittest.py", cover=cover), *src)
     return replace(task, canary=_canary(site, words, *asked.args))
 
 
-def _script(name: str, *, cover: bool) -> str:
+def _by_django(site: Site, asked: TaskOptions, python: Python, django: Django, *, cover: bool) -> Task:
+    words = (str(python.path), "-B", "-")
+    programs = (_program(python), _package(python, "django"), *([_package(python, "coverage")] if cover else []))
+    script = _script("unittest.py", cover=cover, django=django.settings)
+    task = _tests(site, python, (*words, *asked.paths, *asked.args), programs, script)
+    # Where manage.py is: that folder is what the modules of the project are found in.
+    return replace(task, folder=django.folder, canary=_canary(site.below(django.folder), words, *asked.args))
+
+
+def _script(name: str, *, cover: bool, django: str = "") -> str:
     """A probe in a namespace of its own: in `__main__`, any test could take what seals its results by its name."""
-    names = {"__name__": "handrail_probe", "COVER": int(cover), "SEAL": SEAL}
+    names = {"__name__": "handrail_probe", "COVER": int(cover), "DJANGO": django, "SEAL": SEAL}
     return f"exec(compile({json_text(probe(name))}, '<handrail>', 'exec'), {json_text(names)})\n"
 
 

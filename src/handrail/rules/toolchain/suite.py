@@ -16,7 +16,6 @@ from handrail.rules.files.baseline import STEP, is_compared, since_of, state_of
 from handrail.rules.files.git_process import GitUnavailable
 from handrail.rules.files.project import PathRefused, project_of
 from handrail.rules.function_rule import bounded, found_at, not_checked
-from handrail.rules.toolchain.comparing.told_apart import answered, told_apart
 from handrail.rules.toolchain.comparing.emptied_tests import doubled, emptied, gone, renames
 from handrail.rules.toolchain.comparing.hidden_failures import (
     TestSide,
@@ -26,17 +25,22 @@ from handrail.rules.toolchain.comparing.hidden_failures import (
     own_modules,
     test_side,
     weakened,
+    whole_demands,
 )
+from handrail.rules.toolchain.comparing.hiding import is_setting
 from handrail.rules.toolchain.comparing.lost_tests import losses, skipped_since
 from handrail.rules.toolchain.comparing.old_view import OldFiles, in_view, is_test_like, old_files, present_files
+from handrail.rules.toolchain.comparing.told_apart import answered, told_apart
 from handrail.rules.toolchain.parameters import VERSIONS, depends_on, planned, planned_at
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import Canary, CanaryVerdict, CannotRun, Result, Task, TaskKind, heard_of
-from handrail.rules.toolchain.toolchain_runner import NotStarted, ToolchainRunner, bounds_of, time_ms
+from handrail.rules.toolchain.toolchain_runner import NotStarted, ToolchainRunner, bounds_of, last_words, time_ms
 
 UNHEARD = "a test that must fail passes when it is put here: something in the project makes failures pass"
 UNSAID = "a test that must fail is not reported as failed when it is put here: something in the project hides it"
 RESTORE_SETTINGS = "restore conftest.py, setup files, reporters and settings of the runner"
+RESTORE_TESTS = "restore the tests and their command; if they had to change, ask for a step that allows it"
+AS_THEY_WERE = "as the tests and their command were at the start, they fail now"
 NOT_THAT = "let the tests import the product itself"
 ALLOW = "fix what is missing, or set `kept: false` for this step"
 
@@ -104,7 +108,7 @@ class TestSuite:
             lost = await self._lost_since(old, before) or await self._gone(old, before)
             lost += self._imported_elsewhere(site)
             unheard = await self._unheard(plan, site, old)
-            return [*lost, *unheard] or await self._hidden(old, site, plan, before)
+            return [*lost, *unheard] or await self._hidden(old, site, plan, before) or await self._as_a_whole(old, site)
         except NotStarted as error:
             return [error.finding]
 
@@ -133,6 +137,35 @@ class TestSuite:
         if product is None:
             return []
         return list(told_apart(self.card, product, self._now(), await self._tried(plan, site, product.files)))
+
+    async def _as_a_whole(self, old: OldFiles, site: Site) -> list[Finding]:
+        """Commands that name no tests, so that none can be missed: whether those of the start, with the tests of the
+        start, succeed on the product of now."""
+        if not self.results or any(result.tests for result in self.results):
+            return []
+        side, mine = await asyncio.to_thread(self._test_side, old, site)
+        said = await self._failing_then(old.only(mine), site) if mine else ""
+        if not said or await self._failing_then(old, site):
+            return []  # it succeeds, or it failed at the start already
+        contents = present_files(old, project_of(self.setting))
+        was, now = whole_demands(old, contents, mine)
+        is_steered = bool(side.suspects) or any(is_setting(path) for path in mine)
+        found = replace(found_at(self.card.name, sorted(mine)[0], AS_THEY_WERE, RESTORE_TESTS), excerpt=said)
+        if is_steered or now < was or self.parameters.get("expectations") == "kept":
+            return [found]
+        self.remarks.append(found)
+        return []
+
+    async def _failing_then(self, old: OldFiles, site: Site) -> str:
+        """How the commands of the start fail with these files as they were; empty if they succeed."""
+        then = await asyncio.to_thread(planned_at, TaskKind.TEST, self.parameters, site.then(old.contents))
+        bounds = bounds_of(time_ms(self.card, self.parameters))
+        for task in then:
+            if isinstance(task, Task):
+                ran = await self.runner.ran(in_view(task, old, site, self.setting), site, self.setting, bounds=bounds)
+                if ran.exit not in task.exits:
+                    return last_words(ran) or f"exit {ran.exit}"
+        return ""
 
     def _test_side(self, old: OldFiles, site: Site) -> tuple[TestSide, frozenset[str]]:
         """What has changed in tests and their settings, and in which files. Reads files."""

@@ -86,7 +86,7 @@ class Renamed:
 
     names: frozenset[str]
     titles: frozenset[str] = frozenset()
-    """The tests of JavaScript that are as they were: only what is around them, and is in a runner's name, may differ."""
+    """The tests of JavaScript that are as they were: only the groups around them, named by a runner, may differ."""
 
     def __contains__(self, function: object) -> bool:
         text = str(function)

@@ -24,7 +24,13 @@ from handrail.rules.toolchain.comparing.hiding import (
 )
 from handrail.rules.toolchain.comparing.lost_tests import function_of
 from handrail.rules.toolchain.comparing.old_view import OldFiles, is_steering, is_test_like
-from handrail.rules.toolchain.comparing.weaker_assertions import Demands, demands, demands_less, weaker
+from handrail.rules.toolchain.comparing.weaker_assertions import (
+    Demands,
+    demands,
+    demands_in_words,
+    demands_less,
+    weaker,
+)
 from handrail.rules.toolchain.task import Result
 
 ASSERTIONS: Final = frozenset({"AssertionError", "Failed", "failureException", "ComparisonFailure", "Error", ""})
@@ -115,6 +121,14 @@ def _changed(path: str, old: OldFiles, now: Mapping[str, bytes]) -> Iterator[Cha
     for name, was in before.items():
         if name in after and after[name].text != was.text:
             yield ChangedTest(path, name, was, after[name])
+
+
+def whole_demands(old: OldFiles, now: Mapping[str, bytes], paths: Collection[str]) -> tuple[int, int]:
+    """How many values test files demand as a whole, at the start and now: of a script that is one test."""
+    own = [path for path in paths if path.endswith(CODE)]
+    before = (demands_in_words((old.contents[path] or b"").decode(errors="replace")) for path in own)
+    after = (demands_in_words(now.get(path, b"").decode(errors="replace")) for path in own)
+    return sum(one.values for one in before), sum(one.values for one in after)
 
 
 def weakened(card: RuleCard, side: TestSide) -> Iterator[Finding]:

@@ -31,7 +31,15 @@ LEAVING: Final = frozenset(
         *("register", "currentframe", "stack", "addmodulecleanup", "syspath_prepend"),
     }
 )
-REBOUND: Final = re.compile(r"^(?:test|__test__$|collect_ignore|pytest_plugins|pytestmark$|load_tests$)")
+REBOUND: Final = re.compile(
+    r"^(?:test|__test__$|collect_ignore|pytest_plugins|pytestmark$|load_tests$|failureException$)"
+)
+OF_CASES: Final = re.compile(
+    r"^(?:run|debug|subTest|fail|__call__|assert(?:True|False|Raises(?:Regex)?|Warns(?:Regex)?|(?:No)?Logs"
+    r"|(?:Not)?(?:Equal|In|IsInstance|AlmostEqual|Regex)|Is(?:Not)?(?:None)?|(?:Greater|Less)(?:Equal)?"
+    r"|(?:Count|MultiLine|Sequence|List|Tuple|Set|Dict)Equal))$"
+)
+"""What a class of unittest runs and asserts by; another meaning of it decides what a test says."""
 UNREADABLE: Final = "it can't be read"
 HARMLESS_HOOKS: Final = frozenset({"pytest_addoption"})
 CODE: Final = (".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx")
@@ -203,6 +211,9 @@ def _words(node: ast.AST, roots: Mapping[str, bool], own: frozenset[str]) -> Ite
     match node:
         case ast.FunctionDef(name="__eq__"):
             yield "it has its own meaning of equal", ast.dump(node)
+        case ast.ClassDef(body=body):
+            names = [one for one in body if isinstance(one, FunctionNode) and OF_CASES.match(one.name)]
+            yield from ((f"{node.name} has its own {one.name}", ast.dump(one)) for one in names)
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
             if name.startswith("pytest_") and name not in HARMLESS_HOOKS:
                 yield f"the hook {name}", ast.dump(node)

@@ -53,6 +53,7 @@ _js_left = re.compile(r"\s*return(?:[ \t]*[;\n]|\s+(?:void\s+0|undefined|null)\b
 _js_finally = re.compile(r"\bfinally\s*\{[^{}]{0,500}\breturn\b")
 _js_defined = re.compile(r"\b(?:const|let|var)\s+([\w$]{1,100})\s*=\s*(?:async\s*)?\([^()]{0,200}\)\s*=>\s*(?=\{)")
 _js_if = re.compile(r"\bif\s*\(")
+_js_may_leave = re.compile(r"\bif\s*\([^;{}\n]{1,500}\)\s*(?:\{\s*)?return\s*(?:;|\n|\}|void\b|undefined\b|null\b)")
 _js_end = re.compile(r";|\n(?!\s*[.?:&|+(\[])|$")
 _js_and = re.compile(r"(?:(?<=[;{}\n])|^)[^;\n{}=]{1,500}(?:&&|\|\|)\s*(?=(?:await\s+)?(?:expect|assert)\b)[^;\n]*")
 """An assertion that is made only if something before it says so."""
@@ -199,7 +200,7 @@ def _js_checks(body: str) -> Checks:
         return Checks.RUNS if _js_called.search(inner) and _js_called.search(left) else Checks.NOTHING
     if _is_caught(left):
         return Checks.RUNS
-    always = _js_and.sub("", _without_blocks(left, _js_if))
+    always = _js_and.sub("", _without_blocks(_before_leaving(left), _js_if))
     return Checks.ASSERTS if _js_assert.search(always) else Checks.SOMETIMES
 
 
@@ -268,6 +269,12 @@ def _without_blocks(text: str, head: re.Pattern[str]) -> str:
         if not text[end:].lstrip().startswith("else"):
             text = text[: found.start()] + text[end:]
     return text
+
+
+def _before_leaving(text: str) -> str:
+    """What is run in any case: up to where the test may end early, if it has an assertion before."""
+    found = _js_may_leave.search(text)
+    return text[: found.start()] if found else text
 
 
 def _statement_end(text: str, start: int) -> int:

@@ -59,7 +59,21 @@ def _python(body: Sequence[ast.stmt], prefix: str, helpers: frozenset[str]) -> I
             parts = [*one.decorator_list, one.args, *one.body]
             body_text = "\n".join(ast.dump(part) for part in parts)
             is_test = one.name.startswith("test")
-            yield WrittenTest(f"{prefix}{one.name}", one.lineno, _block(one.body, helpers), body_text, is_test=is_test)
+            checks = _sure(one.body, helpers) if is_test else _block(one.body, helpers)
+            yield WrittenTest(f"{prefix}{one.name}", one.lineno, checks, body_text, is_test=is_test)
+
+
+def _sure(body: Sequence[ast.stmt], helpers: frozenset[str]) -> Checks:
+    """What a test checks in any case: what comes after a condition on which it ends is checked sometimes."""
+    leaving = next((at for at, one in enumerate(body) if isinstance(one, ast.If) and _leaves(one)), len(body))
+    before, every = _block(body[:leaving], helpers), _block(body, helpers)
+    return every if leaving == len(body) else max(before, min(every, Checks.SOMETIMES))
+
+
+def _leaves(one: ast.If) -> bool:
+    """Whether a condition ends the test: by a return without a value."""
+    last = one.body[-1]
+    return isinstance(last, ast.Return) and (last.value is None or isinstance(last.value, ast.Constant))
 
 
 def _block(body: Sequence[ast.stmt], helpers: frozenset[str]) -> Checks:

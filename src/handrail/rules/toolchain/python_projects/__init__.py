@@ -1,0 +1,1 @@
+"""How Python projects run their tests, besides what their runner's settings say."""
