@@ -97,6 +97,10 @@ def test_a_python_test_checks_what_it_reaches(body: str, wanted: Checks) -> None
         ("assert.strictEqual(add(1, 2), add(1, 2));", Checks.RUNS),
         ("expect(add([1, 2])).toEqual( add([1, 2]) );", Checks.RUNS),
         ("assert.deepEqual(add(1, [2]), [3]);", Checks.ASSERTS),
+        ("add(1).then((sum) => expect(sum).toBe(3));", Checks.RUNS),
+        ("expect(add(1, 2)).resolves.toBe(3);", Checks.RUNS),
+        ("await expect(add(1, 2)).resolves.toBe(3);", Checks.ASSERTS),
+        ("return add(1).then((sum) => expect(sum).toBe(3));", Checks.ASSERTS),
         ("if (a) return;\n    expect(add(1, 2)).toBe(3);", Checks.SOMETIMES),
         ("expect(add(1, 2)).toBe(3);\n    if (a) { return; }\n    expect(a).toBe(3);", Checks.ASSERTS),
         ("if (a) return add(1);\n    expect(add(1, 2)).toBe(3);", Checks.ASSERTS),
@@ -152,3 +156,9 @@ def test_functions_that_assert_for_tests_are_read_too() -> None:
 def test_a_file_that_can_not_be_read_has_no_tests(source: bytes) -> None:
     assert read_tests("test_a.py", source) == []
     assert read_tests("a.test.js", source) == []
+
+
+@pytest.mark.parametrize("call", ["add().then((sum) => expect(sum).toBe(3))", "expect(add()).resolves.toBe(3)"])
+def test_an_arrow_without_a_block_returns_what_is_waited_for(call: str) -> None:
+    [found] = read_tests("a.test.js", f"test('adds', () => {call});".encode())
+    assert found.checks is Checks.ASSERTS

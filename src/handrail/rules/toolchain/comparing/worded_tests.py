@@ -58,6 +58,10 @@ _js_end = re.compile(r";|\n(?!\s*[.?:&|+(\[])|$")
 _js_and = re.compile(r"(?:(?<=[;{}\n])|^)[^;\n{}=]{1,500}(?:&&|\|\|)\s*(?=(?:await\s+)?(?:expect|assert)\b)[^;\n]*")
 """An assertion that is made only if something before it says so."""
 _js_later = re.compile(r"\b(?:setTimeout|setInterval|setImmediate|queueMicrotask|process\.nextTick)\s*\(")
+_js_block = re.compile(r"^[^{]*(?:=>|\))\s*\{")
+_js_then = re.compile(r"\.\s*(?:then|finally)\s*\(")
+_js_settled = re.compile(r"\bexpect\([^;\n]{0,500}\)\s*\.\s*(?:resolves|rejects)\b[^;\n]{0,300}")
+"""An assertion that is made after the test has ended, unless something waits for it."""
 _js_waits = re.compile(r"\b(?:await|return|done|resolve)\b")
 _js_throws = re.compile(r"\b(?:expect|(?:assert\.)?throws|rejects)\s*\(\s*(?:async\s*)?\(\s*\)\s*=>\s*")
 _comment = re.compile(r"/\*.{0,20000}?\*/|(?<![:'\"`\\])//[^\n]*", re.DOTALL)
@@ -195,6 +199,8 @@ def _js_checks(body: str) -> Checks:
         return Checks.NOTHING
     if len(inner) > CLOSELY_MAX:
         return Checks.ASSERTS if _js_assert.search(inner) else Checks.RUNS
+    if _js_block.search(body) and not _js_waits.search(inner):  # else an arrow may return what it waits for
+        inner = _js_settled.sub("run()", _without_arguments(inner, _js_then))
     left = _js_printed.sub("", _js_constant.sub("", _js_always.sub("", _js_uncalled.sub("", _unreached(inner)))))
     if not _js_assert.search(left):
         return Checks.RUNS if _js_called.search(inner) and _js_called.search(left) else Checks.NOTHING
