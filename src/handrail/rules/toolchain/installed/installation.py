@@ -102,7 +102,10 @@ def _around(path: Path) -> Iterator[Path]:
 
 
 def _parts(prefix: Path) -> Iterator[Path]:
-    """The installation; only its programs and libraries if people keep other things there, too."""
+    """The installation; only its programs and libraries if people keep other things there, too. Where `/bin` is a link
+    to `/usr/bin`, the whole machine looks like one: what a program needs of that is seen anyway."""
+    if prefix == prefix.parent:
+        return
     if prefix in {Path.home() / ".local", Path.home()}:
         yield from (prefix / name for name in ("bin", "lib", "lib64") if (prefix / name).is_dir())
     else:
