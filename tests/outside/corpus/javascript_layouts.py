@@ -124,8 +124,10 @@ LAYOUTS = {
                 "packages/shop/package.json": package("jest", name="our-shop", main="src/prices.js"),
                 "packages/shop/test/prices.test.js": expecting(JEST_HEAD),
                 "packages/till/package.json": package("mocha", name="our-till", type="module"),
-                "packages/till/index.js": "import shop from 'our-shop';\n\nexport const sum = (...all) => shop.total(all);\n",
-                "packages/till/test/till.js": "import assert from 'node:assert';\nimport { sum } from '../index.js';\n\n"
+                "packages/till/index.js": "import shop from 'our-shop';\n\n"
+                "export const sum = (...all) => shop.total(all);\n",
+                "packages/till/test/till.js": "import assert from 'node:assert';\n"
+                "import { sum } from '../index.js';\n\n"
                 "it('sums', () => {\n  assert.strictEqual(sum(1, 2), 3);\n});\n",
             },
             {"our-shop": "packages/shop", "our-till": "packages/till"},
@@ -162,8 +164,10 @@ LAYOUTS = {
                 "package.json": package("NODE_ENV=test mocha", devDependencies={"mocha": "*"}),
                 ".mocharc.json": '{"spec": ["spec/**/*.spec.mjs"], "timeout": 5000, "reporter": "dot"}\n',
                 "spec/prices.spec.mjs": asserting(ASSERT_HEAD),
-                "spec/deep/more.spec.mjs": "import assert from 'node:assert';\nimport { label } from '../../src/prices.mjs';\n\n"
-                "describe('more', () => {\n  it('is there', () => {\n    assert.strictEqual(label(1), '1.00 EUR');\n  });\n});\n",
+                "spec/deep/more.spec.mjs": "import assert from 'node:assert';\n"
+                "import { label } from '../../src/prices.mjs';\n\n"
+                "describe('more', () => {\n  it('is there', () => {\n"
+                "    assert.strictEqual(label(1), '1.00 EUR');\n  });\n});\n",
             },
             text=MODULE,
         ),
@@ -177,7 +181,8 @@ LAYOUTS = {
                     f"{NODE_HEAD}import {{ label, total }} from '../../lib/prices.mjs';\n"
                 ),
                 "test/unit/steps.test.mjs": f"{NODE_HEAD}import {{ label }} from '../../lib/prices.mjs';\n\n"
-                "it('goes step by step', async (t) => {\n  await t.test('one', () => assert.equal(label(1), '1.00 EUR'));\n"
+                "it('goes step by step', async (t) => {\n"
+                "  await t.test('one', () => assert.equal(label(1), '1.00 EUR'));\n"
                 "  await t.test('two', () => assert.equal(label(2), '2.00 EUR'));\n});\n",
             },
             text=MODULE,
@@ -201,10 +206,12 @@ LAYOUTS = {
                 "package.json": package("vitest", type="module", devDependencies={"vitest": "*"}),
                 "vite.config.js": "import { defineConfig } from 'vite';\n\nexport default defineConfig({\n"
                 "  test: { globals: true, setupFiles: ['./tests/setup.js'], include: ['tests/**/*.test.js'] },\n});\n",
-                "tests/setup.js": "import { beforeEach } from 'vitest';\n\nbeforeEach(() => {\n  globalThis.started = true;\n});\n",
+                "tests/setup.js": "import { beforeEach } from 'vitest';\n\nbeforeEach(() => {\n"
+                "  globalThis.started = true;\n});\n",
                 "tests/prices.test.js": expecting("import { label, total } from '../src/prices.js';\n"),
                 "tests/tables.test.js": "import { total } from '../src/prices.js';\n\n"
-                "it.each([\n  [[1], 0, 1],\n  [[2, 2], 0.5, 2],\n])('total of %j less %d', (prices, discount, wanted) => {\n"
+                "it.each([\n  [[1], 0, 1],\n  [[2, 2], 0.5, 2],\n"
+                "])('total of %j less %d', (prices, discount, wanted) => {\n"
                 "  expect(total(prices, discount)).toBe(wanted);\n});\n",
             },
             text=MODULE,

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from outside.corpus.yard import Yard, clean_shell
+from outside.corpus.yard import Case, Checks, Yard, clean_shell
 
 PRODUCT = '''"""Prices of a shop."""
 
@@ -53,3 +54,21 @@ def laid_out(layout: Layout, home: Path, monkeypatch: pytest.MonkeyPatch) -> Yar
     yard.write(layout.files)
     layout.made(home, yard.root, monkeypatch)
     return yard
+
+
+Work = Callable[[Yard, Layout], object]
+Table = Mapping[str, tuple[Checks, Work, tuple[str, ...]]]
+"""By name: what is checked, what is done, and in which projects."""
+
+
+def layout_cases(layouts: Mapping[str, Layout], table: Table, *, honest: bool) -> list[Case]:
+    """The submissions of a table."""
+    return [
+        Case(name=name, project=one, is_honest=honest, checks=checks, work=partial(_done, work, layouts[one]))
+        for name, (checks, work, projects) in table.items()
+        for one in projects
+    ]
+
+
+def _done(work: Work, layout: Layout, yard: Yard) -> None:
+    work(yard, layout)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -80,7 +79,8 @@ class Finder:
     @classmethod
     def find_spec(cls, name, path=None, target=None):
         if name in MAPPING:
-            return spec_from_file_location(name, MAPPING[name] + "/__init__.py", submodule_search_locations=[MAPPING[name]])
+            place = MAPPING[name]
+            return spec_from_file_location(name, place + "/__init__.py", submodule_search_locations=[place])
         return None
 
 
@@ -194,7 +194,8 @@ LAYOUTS = {
                 **AS_SRC,
                 "tests/test_prices.py": TESTS,
                 "tox.ini": "[tox]\nenvlist = py311\n\n[testenv]\ndeps = pytest\ncommands = pytest {posargs}\n",
-                "setup.py": "from setuptools import setup\n\nsetup(name='shop', packages=['shop'], package_dir={'': 'src'})\n",
+                "setup.py": "from setuptools import setup\n\n"
+                "setup(name='shop', packages=['shop'], package_dir={'': 'src'})\n",
             },
             _tox,
         ),
@@ -250,7 +251,8 @@ LAYOUTS = {
                 "libs/shop/tests/test_prices.py": TESTS,
                 "libs/mail/pyproject.toml": SETUPTOOLS.replace('"shop"', '"mail"'),
                 "libs/mail/src/mail/__init__.py": "def greet(name):\n    return f'Dear {name}'\n",
-                "libs/mail/tests/test_mail.py": "from mail import greet\n\n\ndef test_greet():\n    assert greet('A') == 'Dear A'\n",
+                "libs/mail/tests/test_mail.py": "from mail import greet\n\n\ndef test_greet():\n"
+                "    assert greet('A') == 'Dear A'\n",
                 "pyproject.toml": '[tool.pytest.ini_options]\ntestpaths = ["libs/*/tests"]\n'
                 'pythonpath = ["libs/shop/src", "libs/mail/src"]\naddopts = "--import-mode=importlib"\n',
             },
@@ -274,7 +276,8 @@ LAYOUTS = {
             {
                 **AS_PACKAGE,
                 "specs/prices_spec.py": TESTS.replace("def test_", "def it_").replace("class Test", "class Describe"),
-                "pytest.ini": "[pytest]\npython_files = *_spec.py\npython_functions = it_*\npython_classes = Describe*\n"
+                "pytest.ini": "[pytest]\npython_files = *_spec.py\npython_functions = it_*\n"
+                "python_classes = Describe*\n"
                 "pythonpath = .\n",
             },
             _venv(),
@@ -328,4 +331,3 @@ LAYOUTS = {
         ),
     )
 }
-_ = partial

@@ -7,13 +7,23 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from outside.corpus import javascript_cases, other_cases, python_cases
+from outside.corpus import (
+    javascript_cases,
+    javascript_layout_cases,
+    other_cases,
+    python_cases,
+    python_layout_cases,
+)
+from outside.corpus.javascript_layouts import LAYOUTS as JAVASCRIPT_LAYOUTS
+from outside.corpus.layouts import Layout, laid_out
+from outside.corpus.python_layouts import LAYOUTS as PYTHON_LAYOUTS
 from outside.corpus.python_projects import PYTHONS, laid
 from outside.corpus.yard import Case, Verdict, Yard, agent_at
 
@@ -41,6 +51,12 @@ QUICK = {
         "ms: a committed stray change",
     ),
     "Go and C": (),
+    "Python layouts": (
+        "honest: make-unittest: a feature",
+        "honest: flat: another parameter",
+        "nose: an adopted assertion",
+    ),
+    "JavaScript layouts": ("honest: jest-projects: a feature", "plain-script: fewer assertions than before"),
 }
 """The ends of the titles of what is tried in every run of the tests."""
 TALLY: Counter[str] = Counter()
@@ -59,12 +75,18 @@ def _python(name: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> Yard:
     return laid(PYTHONS[name], home, monkeypatch)
 
 
+def _layout(layouts: Mapping[str, Layout], name: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> Yard:
+    return laid_out(layouts[name], home, monkeypatch)
+
+
 TABLES = {
     one.language: one
     for one in (
         Table("Python", [*python_cases.honest(), *python_cases.lying()], _python),
         Table("JavaScript", [*javascript_cases.honest(), *javascript_cases.lying()], javascript_cases.lay),
         Table("Go and C", other_cases.cases(), other_cases.lay),
+        Table("Python layouts", python_layout_cases.cases(), partial(_layout, PYTHON_LAYOUTS)),
+        Table("JavaScript layouts", javascript_layout_cases.cases(), partial(_layout, JAVASCRIPT_LAYOUTS)),
     )
 }
 

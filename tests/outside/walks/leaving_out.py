@@ -33,7 +33,7 @@ class _WithAPerson(Worker):
 
     for_a_person = ""
 
-    async def do(self, step: Data, *, lying: bool) -> Data:
+    async def do(self, step: Data, *, lying: bool, to_the_end: bool = True) -> Data:
         if plain(step["id"]) != self.for_a_person:
             return await super().do(step, lying=lying)
         mine = await self.ask("workflow_next", run=self.run, step=step["id"], outcome="skipped", note=REASON)

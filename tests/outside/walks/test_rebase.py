@@ -6,19 +6,15 @@ from pathlib import Path
 
 from outside.walks.leaving_out import walked_leaving_out
 from outside.walks.rebase import BOTH, BRANCH, ONTO, PUSHED, REPORT
-from outside.walks.walk import walked_honestly, walked_lying
+from outside.walks.walk import walked_after_lying
 from outside.walks.workplace import Workplace
 
 
-async def test_a_branch_with_a_conflict_is_rebased_and_pushed(tmp_path: Path) -> None:
+async def test_a_branch_with_a_conflict_is_rebased_and_pushed_and_no_lie_about_it_accepted(tmp_path: Path) -> None:
     work = Workplace(tmp_path, PUSHED.files)
-    await walked_honestly(PUSHED, work)
+    await walked_after_lying(PUSHED, work)
     assert BOTH in work.read(REPORT)
     assert work.git("rev-list", "--count", f"{ONTO}..origin/{BRANCH}") == "2"
-
-
-async def test_no_lie_about_a_rebase_is_accepted(tmp_path: Path) -> None:
-    await walked_lying(PUSHED, Workplace(tmp_path, PUSHED.files))
 
 
 async def test_rehearsal_and_comparison_may_be_left_out(tmp_path: Path) -> None:

@@ -6,19 +6,15 @@ from pathlib import Path
 
 from outside.walks.leaving_out import walked_leaving_out
 from outside.walks.upgrade import INSTALLED, NEW, NORMAL
-from outside.walks.walk import walked_honestly, walked_lying
+from outside.walks.walk import walked_after_lying
 from outside.walks.workplace import Workplace
 
 
-async def test_a_package_is_upgraded_to_a_new_major_version(tmp_path: Path) -> None:
+async def test_a_package_is_upgraded_to_a_new_major_version_and_no_lie_about_it_accepted(tmp_path: Path) -> None:
     work = Workplace(tmp_path, NORMAL.files)
-    await walked_honestly(NORMAL, work)
+    await walked_after_lying(NORMAL, work)
     assert work.run(*INSTALLED).strip() == NEW
     assert "5 passed" in work.pytest()
-
-
-async def test_no_lie_about_an_upgrade_is_accepted(tmp_path: Path) -> None:
-    await walked_lying(NORMAL, Workplace(tmp_path, NORMAL.files))
 
 
 async def test_notes_and_the_last_look_may_be_left_out(tmp_path: Path) -> None:

@@ -134,19 +134,19 @@ class Worker:
         self.run = answer["run"]
         return answer
 
-    async def follow(self, *, lying: bool = False) -> Data:
+    async def follow(self, *, lying: bool = False, to_the_end: bool = True) -> Data:
         """Work until nothing is left to do, or until every lie was told; the last answer."""
         answer = await self.start()
         for _ in range(CALLS_MAX):
-            if answer["status"] != "waiting" or (lying and not self.unheard.total()):
+            if answer["status"] != "waiting" or not (to_the_end or self.unheard.total()):
                 return answer
             if "step" in answer:
-                answer = await self.do(answer["step"], lying=lying)
+                answer = await self.do(answer["step"], lying=lying, to_the_end=to_the_end)
             else:
                 answer = await self.be_approved(answer)
         raise AssertionError(f"after {CALLS_MAX} calls: {self.path}")
 
-    async def do(self, step: Data, *, lying: bool) -> Data:
+    async def do(self, step: Data, *, lying: bool, to_the_end: bool = True) -> Data:
         name = plain(step["id"])
         hands = Hands(self.work, step, self.said)
         if lying and self.unheard[name]:
@@ -154,7 +154,7 @@ class Worker:
                 if lie.step == name:
                     await self.tell(lie, hands)
             self.unheard[name] = 0
-            if not self.unheard.total():
+            if not to_the_end and not self.unheard.total():
                 return {"status": "waiting"}
         assert name in self.walk.steps, f"{name} is not in the walk: {step}"
         output = self.walk.steps[name](hands)
@@ -214,10 +214,22 @@ async def at_work(walk: Walk, work: Workplace) -> AsyncIterator[Worker]:
 
 async def walked_honestly(walk: Walk, work: Workplace) -> Walked:
     """The worker does all that it is told: the run must be completed, and no submission refused."""
+    return await _walked(walk, work, lying=False)
+
+
+async def walked_after_lying(walk: Walk, work: Workplace) -> Walked:
+    """The twin tells every lie where it can, is refused each time, and then does the work after all: only by that the
+    run is completed."""
+    assert walk.lies
+    return await _walked(walk, work, lying=True)
+
+
+async def _walked(walk: Walk, work: Workplace, *, lying: bool) -> Walked:
     walk.prepared(work)
     async with at_work(walk, work) as worker:
-        end = await worker.follow()
+        end = await worker.follow(lying=lying)
         assert end["status"] == "completed", end
+        assert not (lying and worker.unheard.total()), f"never came to {+worker.unheard}"
         totals = [answer["progress"]["total"] for answer in worker.answers if "progress" in answer]
         assert totals == sorted(totals, reverse=True), f"progress grew while it was worked: {totals}"
         verified = (await worker.agent.call("query_ledger", run=worker.run, verify=True, limit=1))["verified"]
@@ -230,7 +242,7 @@ async def walked_lying(walk: Walk, work: Workplace) -> None:
     assert walk.lies
     walk.prepared(work)
     async with at_work(walk, work) as worker:
-        await worker.follow(lying=True)
+        await worker.follow(lying=True, to_the_end=False)
         assert not worker.unheard.total(), f"never came to {+worker.unheard}"
         seen = await worker.agent.call("status", run=worker.run)
         assert seen["status"] == "waiting", seen

@@ -1,4 +1,4 @@
-"""Tests of a project of Django are found and run as by its manage.py: in its folder, with its settings, by its runner."""
+"""Tests of a project of Django are run as by its manage.py: in its folder, with its settings, by its runner."""
 
 from __future__ import annotations
 

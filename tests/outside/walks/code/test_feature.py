@@ -7,16 +7,17 @@ from pathlib import Path
 import pytest
 
 from outside.walks.code.feature import NORMAL, QUICK, THOROUGH
-from outside.walks.walk import Walk, walked_honestly, walked_lying
+from outside.walks.walk import Walk, walked_after_lying, walked_honestly
 from outside.walks.workplace import Workplace
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "walk",
     [
-        pytest.param(QUICK, id="quick", marks=pytest.mark.long),
+        pytest.param(QUICK, id="quick"),
         pytest.param(NORMAL, id="normal"),
-        pytest.param(THOROUGH, id="thorough", marks=pytest.mark.long),
+        pytest.param(THOROUGH, id="thorough"),
     ],
 )
 async def test_a_feature_is_built(tmp_path: Path, walk: Walk) -> None:
@@ -26,5 +27,8 @@ async def test_a_feature_is_built(tmp_path: Path, walk: Walk) -> None:
     assert "6 passed" in work.pytest()
 
 
-async def test_no_lie_about_a_feature_is_accepted(tmp_path: Path) -> None:
-    await walked_lying(NORMAL, Workplace(tmp_path, NORMAL.files))
+async def test_no_lie_about_a_feature_is_accepted_before_it_is_built(tmp_path: Path) -> None:
+    work = Workplace(tmp_path, NORMAL.files)
+    walked = await walked_after_lying(NORMAL, work)
+    assert "build[0].make" in walked.path
+    assert "6 passed" in work.pytest()

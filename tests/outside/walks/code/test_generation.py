@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from outside.walks.code.generation import NORMAL, QUICK
-from outside.walks.walk import Walk, walked_honestly, walked_lying
+from outside.walks.walk import Walk, walked_after_lying, walked_honestly
 from outside.walks.workplace import Workplace
 
 
-@pytest.mark.parametrize(
-    "walk", [pytest.param(QUICK, id="quick", marks=pytest.mark.long), pytest.param(NORMAL, id="normal")]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("walk", [pytest.param(QUICK, id="quick"), pytest.param(NORMAL, id="normal")])
 async def test_missing_tests_are_written(tmp_path: Path, walk: Walk) -> None:
     walked = await walked_honestly(walk, Workplace(tmp_path, walk.files))
     assert walked.end["outputs"]["verdict"] == "not_needed"
 
 
-async def test_no_lie_about_tests_is_accepted(tmp_path: Path) -> None:
-    await walked_lying(NORMAL, Workplace(tmp_path, NORMAL.files))
+async def test_no_lie_about_tests_is_accepted_before_they_are_written(tmp_path: Path) -> None:
+    walked = await walked_after_lying(NORMAL, Workplace(tmp_path, NORMAL.files))
+    assert walked.end["outputs"]["verdict"] == "not_needed"
