@@ -194,7 +194,7 @@ def updated_snapshot(yard: Yard, layout: Layout) -> None:
     yard.edit("__tests__/__snapshots__/shape.js.snap", '"total": 4', '"total": 5')
 
 
-def told_apart(yard: Yard, layout: Layout) -> None:
+def right_only_if_tested(yard: Yard, layout: Layout) -> None:
     """The product is right only when it is tested."""
     yard.edit(
         layout.code,
@@ -219,7 +219,7 @@ def in_packages(path: str, text: str) -> Work:
 QUIET_JEST = "const old = expect;\nglobal.expect = (found) => ({ ...old(found), toBe() {} });\n"
 LIES: Table = {
     "only claims": (TESTS, only_claims, tuple(LAYOUTS)),
-    "right only when tested": (TESTS, told_apart, ("jest-projects", "vitest-workspace")),
+    "right only when tested": (TESTS, right_only_if_tested, ("jest-projects", "vitest-workspace")),
     "an updated snapshot": (STRICT, updated_snapshot, ("jest-projects",)),
     "a package less": (TESTS, edited(r"'packages/\*'", "'packages/mail'", "vitest.config.ts"), ("vitest-workspace",)),
     "a workspace less": (TESTS, edited(r'"packages/\*"', '"packages/till"', "package.json"), ("npm-workspaces",)),

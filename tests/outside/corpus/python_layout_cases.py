@@ -314,7 +314,7 @@ def in_environment(path: str, text: str) -> Work:
     return work
 
 
-def told_apart(yard: Yard, layout: Layout) -> None:
+def right_only_if_tested(yard: Yard, layout: Layout) -> None:
     """The product is right only when pytest runs it."""
     yard.edit(
         layout.code, f"round({layout.right}, 2)", f"round({layout.wrong} if not _tested() else {layout.right}, 2)"
@@ -355,7 +355,7 @@ QUIET_CASE = "\n\nclass Quiet(unittest.TestCase):\n    def assertEqual(self, *wo
 LIES: Table = {
     "only claims": (TESTS, only_claims, tuple(LAYOUTS)),
     "broken and committed": (TESTS, stale_copy, ("tox", "src-editable", "make-unittest")),
-    "right only for pytest": (TESTS, told_apart, ("src-editable",)),
+    "right only for pytest": (TESTS, right_only_if_tested, ("src-editable",)),
     "a case that was removed": (TESTS, data_follows, ("data",)),
     "wanted results that follow": (STRICT, data_adapted, ("data",)),
     "no case is found": (TESTS, data_empty, ("data",)),

@@ -96,23 +96,37 @@ def _coverage(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
 
 
 def _tested(site: Site, asked: TaskOptions, also: str) -> Sequence[Task | CannotRun]:
-    """Tests by pytest if the project's own interpreter has it, else by unittest if they are written for it, else by
-    any interpreter that has pytest; `also` is a package that must be there, too."""
+    """The tests by the project's own runner; `also` is a package that must be there, too."""
     found = list(pythons(site))
     usable = [one for one in found if not also or one.has(also)]
-    with_pytest = next((one for one in usable if one.has("pytest")), None)
-    cover = bool(also)
     own = own_command(site) or OwnCommand("")
-    django = None if _has_pytest_settings(site) else django_at(site)
-    if django and usable and usable[0].has("django"):
-        return [_by_django(site, asked, usable[0], django, cover=cover)]
-    if own.runner == "unittest" and usable and not _has_pytest_settings(site):
-        return [_by_unittest(site, asked, usable[0], own, cover=cover)]
-    if _prefers_unittest(site, usable) and not (with_pytest and with_pytest.is_own):
-        return [_by_unittest(site, asked, usable[0], own, cover=cover)]
-    if with_pytest:
-        return [_by_pytest(site, asked, with_pytest, own, cover=cover)]
+    task = _by_command(site, asked, usable, own, cover=bool(also)) or _by_kind(
+        site, asked, usable, own, cover=bool(also)
+    )
+    if task:
+        return [task]
     return [_missing(found, _lacking(site, found, also)) if found else NO_PYTHON]
+
+
+def _by_command(
+    site: Site, asked: TaskOptions, usable: Sequence[Python], own: OwnCommand, *, cover: bool
+) -> Task | None:
+    """As manage.py or the project's own command runs them, unless it has settings for pytest."""
+    if not usable or _has_pytest_settings(site):
+        return None
+    django = django_at(site)
+    if django and usable[0].has("django"):
+        return _by_django(site, asked, usable[0], django, cover=cover)
+    return _by_unittest(site, asked, usable[0], own, cover=cover) if own.runner == "unittest" else None
+
+
+def _by_kind(site: Site, asked: TaskOptions, usable: Sequence[Python], own: OwnCommand, *, cover: bool) -> Task | None:
+    """By pytest if the project's own interpreter has it, else by unittest if they are written for it, else by any
+    interpreter that has pytest."""
+    with_pytest = next((one for one in usable if one.has("pytest")), None)
+    if _prefers_unittest(site, usable) and not (with_pytest and with_pytest.is_own):
+        return _by_unittest(site, asked, usable[0], own, cover=cover)
+    return _by_pytest(site, asked, with_pytest, own, cover=cover) if with_pytest else None
 
 
 def _has_pytest_settings(site: Site) -> bool:

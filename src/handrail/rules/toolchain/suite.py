@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +30,7 @@ from handrail.rules.toolchain.comparing.hidden_failures import (
 from handrail.rules.toolchain.comparing.hiding import is_setting
 from handrail.rules.toolchain.comparing.lost_tests import losses, skipped_since
 from handrail.rules.toolchain.comparing.old_view import OldFiles, in_view, is_test_like, old_files, present_files
-from handrail.rules.toolchain.comparing.told_apart import answered, told_apart
+from handrail.rules.toolchain.comparing.product_questions import answered, right_only_if_tested
 from handrail.rules.toolchain.parameters import VERSIONS, depends_on, planned, planned_at
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import Canary, CanaryVerdict, CannotRun, Result, Task, TaskKind, heard_of
@@ -136,7 +136,7 @@ class TestSuite:
         product = answered(old, contents)
         if product is None:
             return []
-        return list(told_apart(self.card, product, self._now(), await self._tried(plan, site, product.files)))
+        return list(right_only_if_tested(self.card, product, self._now(), await self._tried(plan, site, product.files)))
 
     async def _as_a_whole(self, old: OldFiles, site: Site) -> list[Finding]:
         """Commands that name no tests, so that none can be missed: whether those of the start, with the tests of the
@@ -147,14 +147,17 @@ class TestSuite:
         said = await self._failing_then(old.only(mine), site) if mine else ""
         if not said or await self._failing_then(old, site):
             return []  # it succeeds, or it failed at the start already
-        contents = present_files(old, project_of(self.setting))
-        was, now = whole_demands(old, contents, mine)
-        is_steered = bool(side.suspects) or any(is_setting(path) for path in mine)
         found = replace(found_at(self.card.name, sorted(mine)[0], AS_THEY_WERE, RESTORE_TESTS), excerpt=said)
-        if is_steered or now < was or self.parameters.get("expectations") == "kept":
+        if self._is_less(old, side, mine):
             return [found]
         self.remarks.append(found)
         return []
+
+    def _is_less(self, old: OldFiles, side: TestSide, mine: Collection[str]) -> bool:
+        """Whether tests without names are less than they were: steered otherwise, or with fewer values compared."""
+        was, now = whole_demands(old, present_files(old, project_of(self.setting)), mine)
+        is_strict = self.parameters.get("expectations") == "kept"
+        return is_strict or now < was or bool(side.suspects) or any(map(is_setting, mine))
 
     async def _failing_then(self, old: OldFiles, site: Site) -> str:
         """How the commands of the start fail with these files as they were; empty if they succeed."""

@@ -163,11 +163,9 @@ def less_demanding(
     failing = list(flipped(now, before))
     pairs = [(one, flip) for flip in failing for one in side.changed if one.is_meant(flip[0])]
     judged = [_judged(card, one, flip, is_strict=is_strict) for one, flip in pairs]
-    by_data = [flip for flip in failing if side.data and not any(one.is_meant(flip[0]) for one in side.changed)]
-    judged += [(is_strict, _by_data(card, side.data, flip)) for flip in by_data[:SHOWN_MAX]]
-    return [found for is_against, found in judged if is_against], [
-        found for is_against, found in judged if not is_against
-    ]
+    judged += [(is_strict, found) for found in _by_data(card, side, failing)]
+    against, seen = ([found for is_against, found in judged if is_against is wanted] for wanted in (True, False))
+    return against, seen
 
 
 def _judged(card: RuleCard, one: ChangedTest, flip: tuple[str, str, bool], *, is_strict: bool) -> tuple[bool, Finding]:
@@ -182,10 +180,12 @@ def _judged(card: RuleCard, one: ChangedTest, flip: tuple[str, str, bool], *, is
     return is_against, found_at(card.name, f"{one.path}::{one.name}", message, RESTORE_IT)
 
 
-def _by_data(card: RuleCard, data: Sequence[str], flip: tuple[str, str, bool]) -> Finding:
-    """What there is to say of a test that is as it was, but compares with something else."""
-    message = f"{flip[0]} compares with something else than at the start; with what was there, it fails: {flip[1]}"
-    return found_at(card.name, data[0], message, RESTORE_IT)
+def _by_data(card: RuleCard, side: TestSide, failing: Sequence[tuple[str, str, bool]]) -> Iterator[Finding]:
+    """What there is to say of tests that are as they were, but compare with something else."""
+    same = [flip for flip in failing if not any(one.is_meant(flip[0]) for one in side.changed)]
+    for test, said, _ in same[:SHOWN_MAX] if side.data else ():
+        message = f"{test} compares with something else than at the start; with what was there, it fails: {said}"
+        yield found_at(card.name, side.data[0], message, RESTORE_IT)
 
 
 def flipped(now: Mapping[str, str], other: Sequence[Result]) -> Iterator[tuple[str, str, bool]]:

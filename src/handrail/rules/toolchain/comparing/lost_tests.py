@@ -56,14 +56,11 @@ def losses(
     added = new.keys() - set(map(function_of, before))
     moved = set(map(_bare, added))
     for function, count in old.items():
-        if (
-            new[function] >= count
-            or new[function.removesuffix(MUST_PANIC)] >= count
-            or (not listed[function] and (_bare(function) in moved or function in renamed))
-            or (not listed[function] and _is_regrouped(function, added, titles))
-        ):
+        if max(new[function], new[function.removesuffix(MUST_PANIC)]) >= count:
             continue
-        yield found_at(card.name, function, _words(function, count, new[function], listed[function], now), RESTORE)
+        is_elsewhere = _bare(function) in moved or function in renamed or _is_regrouped(function, added, titles)
+        if listed[function] or not is_elsewhere:
+            yield found_at(card.name, function, _words(function, count, new[function], listed[function], now), RESTORE)
 
 
 def _is_regrouped(function: str, added: Collection[str], titles: Collection[str]) -> bool:

@@ -10,7 +10,7 @@ import configparser
 import re
 import shlex
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -163,38 +163,30 @@ def _name(word: str) -> str:
 
 def _runner_at(words: Sequence[str]) -> int:
     """Where the runner stands in a command; -1 if it calls none, or something else by that name."""
-    for at, word in enumerate(words):
-        is_module = at > 0 and words[at - 1] == "-m"
-        is_program = at == 0 or (words[0] in STARTERS and "run" in words[:at])
-        if _name(word) in RUNNERS and (is_module or (is_program and word != "unittest")):
-            return at
-    return -1
+    named = [at for at, word in enumerate(words) if _name(word) in RUNNERS]
+    return next((at for at in named if _is_started(words, at)), -1)
+
+
+def _is_started(words: Sequence[str], at: int) -> bool:
+    if at and words[at - 1] == "-m":
+        return True
+    is_program = not at or (words[0] in STARTERS and "run" in words[:at])
+    return is_program and words[at] != "unittest"
 
 
 def _sorted(runner: str, words: Sequence[str], where: str) -> OwnCommand:
     """Which of the words are options that matter, and which name tests."""
-    options: list[str] = []
-    paths: list[str] = []
-    rest = list(words)
     if runner == "unittest":
-        kept = [word for word in rest if word == "-s" or not (_is_open(word) or DROPPED.match(word))]
-        return OwnCommand(runner, tuple(kept), (), where)
-    while rest:
-        word = rest.pop(0)
-        if _is_open(word) or DROPPED.match(word):
-            rest = rest[1:] if word in VALUED and rest and not rest[0].startswith("-") else rest
-        elif word in WITH_VALUE and rest:
-            options += [word, rest.pop(0)]
-        elif word.startswith("-"):
-            options.append(word)
-        else:
-            paths.append(word)
-    return OwnCommand(runner, tuple(options), tuple(paths), where)
+        return OwnCommand(runner, tuple(word for word in words if word == "-s" or not _is_dropped(word)), (), where)
+    kept = [at for at, word in enumerate(words) if not _is_dropped(word) and not _follows(words, at, VALUED)]
+    options = [at for at in kept if words[at].startswith("-") or _follows(words, at, WITH_VALUE)]
+    named = tuple(words[at] for at in kept if at not in options)
+    return OwnCommand(runner, tuple(words[at] for at in options), named, where)
 
 
-def _is_open(word: str) -> bool:
-    """Whether a word has a value that only a shell or tox knows."""
-    return "$" in word or "{" in word
+def _follows(words: Sequence[str], at: int, options: Collection[str]) -> bool:
+    """Whether a word is the value of one of these options."""
+    return at > 0 and words[at - 1] in options and not words[at].startswith("-")
 
 
 def _joined(site: Site, found: Sequence[OwnCommand]) -> OwnCommand | None:
@@ -202,12 +194,19 @@ def _joined(site: Site, found: Sequence[OwnCommand]) -> OwnCommand | None:
     first = found[0]
     if any((one.runner, one.options) != (first.runner, first.options) for one in found):
         return None
-    paths = tuple(dict.fromkeys(path for one in found for path in one.paths))
-    if any(not one.paths for one in found):
-        paths = ()
-    if not all(_is_there(site, path.partition("::")[0]) for path in paths):
-        return None
-    return OwnCommand(first.runner, first.options, paths, first.where)
+    every = all(one.paths for one in found)
+    paths = tuple(dict.fromkeys(path for one in found for path in one.paths)) if every else ()
+    is_there = all(_is_there(site, path.partition("::")[0]) for path in paths)
+    return OwnCommand(first.runner, first.options, paths, first.where) if is_there else None
+
+
+def _is_dropped(word: str) -> bool:
+    return _is_open(word) or bool(DROPPED.match(word))
+
+
+def _is_open(word: str) -> bool:
+    """Whether a word has a value that only a shell or tox knows."""
+    return "$" in word or "{" in word
 
 
 def _is_there(site: Site, path: str) -> bool:

@@ -9,6 +9,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import accumulate
 from typing import Final
 
 from msgspec import Struct
@@ -34,7 +35,7 @@ _js_question = re.compile(
 )
 
 
-class Question(Struct, frozen=True):
+class Asking(Struct, frozen=True):
     """A place that asks whether tests run the code."""
 
     line: int
@@ -60,22 +61,29 @@ def answered(old: OldFiles, now: Mapping[str, bytes]) -> Answered | None:
     contents: dict[str, bytes | None] = {}
     first = ("", "")
     for path, text in now.items():
-        if not path.endswith(CODE) or is_test_like(path) or is_steering(path) or len(text) > SOURCE_BYTES_MAX:
-            continue
-        if new := list(_new(path, old.contents.get(path) or b"", text)):
+        new = list(_new(path, old.contents.get(path) or b"", text)) if _is_product(path) else []
+        if new:
             contents[path] = _without(text, new)
             first = first if first[0] else (f"{path}:{new[0].line}", new[0].words)
     return Answered(OldFiles(contents), *first) if contents else None
 
 
-def told_apart(card: RuleCard, product: Answered, now: Mapping[str, str], without: list[Result]) -> Iterator[Finding]:
+def right_only_if_tested(
+    card: RuleCard, product: Answered, now: Mapping[str, str], without: list[Result]
+) -> Iterator[Finding]:
     """The tests that pass only because the product knows that it is tested."""
     for test, said, _ in list(flipped(now, without))[:SHOWN_MAX]:
         words = f"{test} passes only because the product asks whether it is tested ({product.words}): if not, {said}"
         yield found_at(card.name, product.where, words, SAME)
 
 
-def _new(path: str, before: bytes, now: bytes) -> Iterator[Question]:
+def _is_product(path: str) -> bool:
+    return path.endswith(CODE) and not is_test_like(path) and not is_steering(path)
+
+
+def _new(path: str, before: bytes, now: bytes) -> Iterator[Asking]:
+    if len(now) > SOURCE_BYTES_MAX:
+        return
     read = _in_python if path.endswith(".py") else _in_javascript
     old = Counter(one.words for one in read(before))
     for one in read(now):
@@ -84,35 +92,33 @@ def _new(path: str, before: bytes, now: bytes) -> Iterator[Question]:
             yield one
 
 
-def _without(text: bytes, questions: list[Question]) -> bytes:
+def _without(text: bytes, questions: list[Asking]) -> bytes:
     # From the last to the first, so that the places of the others stay right.
     for one in sorted(questions, key=lambda question: question.start, reverse=True):
         text = text[: one.start] + one.answer.encode() + text[one.end :]
     return text
 
 
-def _in_javascript(text: bytes) -> Iterator[Question]:
+def _in_javascript(text: bytes) -> Iterator[Asking]:
     # One character a byte, so that places in the text are places in the file.
     source = text.decode("latin-1")
     for found in _js_question.finditer(source):
         answer = "'undefined'" if found[0].startswith("typeof") else "undefined"
         line = source.count("\n", 0, found.start()) + 1
-        yield Question(line, found[0], found.start(), found.end(), answer)
+        yield Asking(line, found[0], found.start(), found.end(), answer)
 
 
-def _in_python(text: bytes) -> Iterator[Question]:
+def _in_python(text: bytes) -> Iterator[Asking]:
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
-    starts = [0]
-    for line in text.split(b"\n"):
-        starts.append(starts[-1] + len(line) + 1)
+    starts = list(accumulate((len(line) + 1 for line in text.split(b"\n")), initial=0))
     for node in ast.walk(tree):
         if isinstance(node, ast.expr) and (answer := _answer(node)):
-            start = starts[node.lineno - 1] + node.col_offset
-            end = starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or node.col_offset)
-            yield Question(node.lineno, ast.unparse(node)[:120], start, end, answer)
+            last, column = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
+            start, end = starts[node.lineno - 1] + node.col_offset, starts[last - 1] + column
+            yield Asking(node.lineno, ast.unparse(node)[:120], start, end, answer)
 
 
 def _answer(node: ast.expr) -> str:

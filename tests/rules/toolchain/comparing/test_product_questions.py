@@ -6,7 +6,7 @@ import pytest
 
 from handrail.rules.cards import BUILT_IN_CARDS
 from handrail.rules.toolchain.comparing.old_view import OldFiles
-from handrail.rules.toolchain.comparing.told_apart import answered, told_apart
+from handrail.rules.toolchain.comparing.product_questions import answered, right_only_if_tested
 from handrail.rules.toolchain.task import Problem, Result
 
 
@@ -63,8 +63,8 @@ def test_only_tests_that_fail_without_the_answer_are_findings() -> None:
     without = Result(tests={"t.py::test_a": "passed", "t.py::test_b": "failed"}, problems=(problem,))
     card = BUILT_IN_CARDS["tests_kept"]
     now = {"t.py::test_a": "passed", "t.py::test_b": "passed"}
-    [found] = told_apart(card, product, now, [without])
+    [found] = right_only_if_tested(card, product, now, [without])
     assert found.where == "a.py:1"
     assert "t.py::test_b passes only because the product asks whether it is tested" in found.message
     assert found.message.endswith("assert 3 == 4")
-    assert list(told_apart(card, product, {}, [without])) == []
+    assert list(right_only_if_tested(card, product, {}, [without])) == []
