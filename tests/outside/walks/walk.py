@@ -121,7 +121,8 @@ class Worker:
     async def ask(self, tool: str, **arguments: Any) -> Data:
         """The answer to a call, error or not."""
         with anyio.fail_after(CALL_S_MAX):
-            result = await self.agent.client.call_tool(tool, arguments)
+            # A check runs tests of a project: on a machine with much to do that takes longer than other calls.
+            result = await self.agent.client.call_tool(tool, arguments, read_timeout_seconds=CALL_S_MAX)
         self.agent.check(tool, result)
         self.cost.add(arguments, result)
         self.answers.append(data_of(result))
