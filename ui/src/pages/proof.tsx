@@ -83,7 +83,7 @@ function Broken({ data }: { data: Verified }): JSX.Element {
       <div class="banner bad">
         <Icon name="failed" tone="bad" />
         <p>
-          <b>The journal was changed.</b> {first ? `Entry ${first.n} of ${first.stream}: ${first.reason}.` : ''} handrail starts nothing until an operator decides.
+          <b>The journal was changed.</b> {first ? `Entry ${first.n} of ${first.stream}: ${first.reason}.` : ''} What it says can’t be relied on until an operator has decided.
         </p>
       </div>
       <div class="pad">
