@@ -2,7 +2,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useRead } from '../core/api';
-import type { Home, RunLine, WaitingItem } from '../core/contract';
+import type { ClientList, Home, RunLine, WaitingItem } from '../core/contract';
 import { useKeys } from '../core/keys';
 import { isLive } from '../core/live';
 import { enc, go } from '../core/router';
@@ -215,7 +215,10 @@ function OtherRow({ item }: { item: WaitingItem }): JSX.Element {
 }
 
 function AgentRow({ item }: { item: WaitingItem }): JSX.Element {
-  const agent = item.by?.map(actor).join(', ');
+  const clients = useRead<ClientList>('/clients', { all: true }).data?.clients;
+  const held = item.by?.map(actor).join(', ') ?? '';
+  // One name an agent: the journal's, which may be longer than what it calls itself.
+  const agent = clients?.find((one) => one.run === item.run && one.step === item.step && held && actor(one.name).startsWith(held))?.name ?? held;
   return (
     <div class="line wait-row" data-row>
       <StateIcon look={WAITING.agent!} />
@@ -227,7 +230,7 @@ function AgentRow({ item }: { item: WaitingItem }): JSX.Element {
           <b class="c-wait">Waiting for agent</b>
           <span class="c-2">
             {' '}
-            · {agent ? `${agent} holds` : 'no agent holds'} “{item.title}”{item.expires ? ` until ${clock(item.expires, false)}` : ''}
+            · {agent ? `${actor(agent)} holds` : 'no agent holds'} “{item.title}”{item.expires ? ` until ${clock(item.expires, false)}` : ''}
           </span>
           {item.refused ? <b class="c-bad"> · refused {item.refused === 1 ? 'once' : `${number(item.refused)} times`}</b> : null}
         </p>
