@@ -48,6 +48,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "schema": "print the JSON Schema of definitions",
     "secrets": "store, list and remove secrets for tools",
     "serve": "MCP, the API and the console over HTTP, on this machine",
+    "status": "show how everything is here: health, open runs, pending approvals",
     "tools": "list, check and call the tools of plans, with statistics",
     "trust": "decide whether a project's own settings and servers count",
     "worker": "start another worker, for one project or several",

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from handrail.assembly.backups.register import BackupProof
+from handrail.assembly.backups.schedule import TABLE as BACKUPS
 from handrail.assembly.backups.schedule import state_of
 from handrail.assembly.checks import sandbox_of
 from handrail.assembly.hosts import host_state
@@ -23,7 +24,7 @@ from handrail.assembly.people import answer_rules, passphrase_of
 from handrail.assembly.tools import toolbox_of
 from handrail.assembly.witnesses import witness_states
 from handrail.domain.errors import HandrailError
-from handrail.domain.health.check import HealthCheck, fail, failed_with, ok, warn
+from handrail.domain.health.check import CheckLevel, HealthCheck, fail, failed_with, ok, warn
 from handrail.domain.health.judgement import checkpoint_check, clock_check, disk_check, server_check
 from handrail.domain.instant import instant_text
 from handrail.domain.journal.checkpoint import Checkpoint, checkpoint_digest
@@ -73,6 +74,20 @@ async def home_checks(settings: Settings, *, started: tuple[float, float]) -> As
         yield check
     yield await _sandbox(settings)
     yield _cache(settings.home / "cache")
+
+
+async def home_health(settings: Settings, *, started: tuple[float, float]) -> list[HealthCheck]:
+    """What `/healthz` would say of this home if a server ran: without tips, and without what is a choice."""
+    signing = [one for one in await _signing(settings) if one.name != "witnesses" or one.level is CheckLevel.FAIL]
+    return [
+        await _store(settings),
+        free_space(settings.home),
+        await _clock(settings, started),
+        keys_of(settings),
+        *signing,
+        *([backups_of(settings)] if BACKUPS in settings.home_tables else []),
+        *await _servers(settings),
+    ]
 
 
 def clocks() -> tuple[float, float]:

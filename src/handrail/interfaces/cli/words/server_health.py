@@ -21,25 +21,30 @@ LOOK: Final = "`handrail logs` shows more; restart `handrail serve` if it does n
 
 def server_health(home: Path, url: str) -> list[HealthCheck]:
     """What the running server reports: one line if all is well, else also each thing that is not."""
+    report = server_report(home, url)
+    return [report] if isinstance(report, HealthCheck) else _lines(url, report)
+
+
+def server_report(home: Path, url: str) -> HealthReport | HealthCheck:
+    """The whole report of the running server; or what is wrong if there is none."""
     token, _ = open_token(home)
     request = urllib.request.Request(f"{url}/healthz", headers={"authorization": f"Bearer {token}"})  # noqa: S310 - our own
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # no proxy may see the token
     try:
         with direct.open(request, timeout=ASK_S) as answer:
-            report = msgspec.json.decode(answer.read(ANSWER_MAX), type=HealthReport)
+            return msgspec.json.decode(answer.read(ANSWER_MAX), type=HealthReport)
     except urllib.error.HTTPError as error:
         with error:
             return _failed(url, error.read(ANSWER_MAX))
     except (OSError, msgspec.MsgspecError) as error:
-        return [fail(NAME, f"the server at {url} does not answer: {error}", "stop it, then start it again")]
-    return _lines(url, report)
+        return fail(NAME, f"the server at {url} does not answer: {error}", "stop it, then start it again")
 
 
-def _failed(url: str, answer: bytes) -> list[HealthCheck]:
+def _failed(url: str, answer: bytes) -> HealthReport | HealthCheck:
     try:
-        return _lines(url, msgspec.json.decode(answer, type=HealthReport))
+        return msgspec.json.decode(answer, type=HealthReport)
     except msgspec.MsgspecError:
-        return [fail(NAME, f"the server at {url} can't say how it is", "stop it, then start it again")]
+        return fail(NAME, f"the server at {url} can't say how it is", "stop it, then start it again")
 
 
 def _lines(url: str, report: HealthReport) -> list[HealthCheck]:
