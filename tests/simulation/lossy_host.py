@@ -11,7 +11,7 @@ from random import Random
 from typing import Final
 
 from handrail.domain.errors import HandrailError, Unavailable
-from handrail.engine.running.host import Conduct, Reason, Rest, Room, Wake
+from handrail.engine.running.host import Conduct, Reason, Rest, Room, Wake, wait_ms
 from simulation.loop import Process
 from simulation.outside import Outside
 
@@ -81,7 +81,7 @@ class LossyHost:
         if self.is_lost(0.1):
             return
         if rest.why is Reason.TIMER and rest.until is not None:
-            self.place(rest.run, "", max(0.0, (rest.until - self.wall()) / 1_000))
+            self.place(rest.run, "", wait_ms(rest.until, self.wall()) / 1_000)
         if rest.why is Reason.HANDED_OVER:
             self.place(rest.run, needs, AGAIN_S)
 

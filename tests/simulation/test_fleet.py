@@ -38,6 +38,11 @@ def test_no_invariant_breaks_in_many_days_of_a_fleet(first: int) -> None:
         assert not outcome.broken, report(outcome)
 
 
+def test_a_host_whose_clock_is_ahead_does_not_place_a_resting_run_again_and_again() -> None:
+    outcome = simulate(600_101, is_fleet=True)
+    assert not outcome.broken, report(outcome)
+
+
 def test_a_seed_gives_the_same_fleet() -> None:
     assert [simulate(seed, is_fleet=True).digest for seed in (3, 4)] == [
         simulate(seed, is_fleet=True).digest for seed in (3, 4)

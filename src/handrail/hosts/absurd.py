@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final, Protocol
 
 from handrail.domain.errors import HandrailError, Unavailable
-from handrail.engine.running.host import QUEUES_MAX, Conduct, HostState, Reason, Rest, Room, Wake
+from handrail.engine.running.host import QUEUES_MAX, WAIT_MS_MIN, Conduct, HostState, Reason, Rest, Room, Wake
 from handrail.hosts.queue_name import queue_name
 
 TASK: Final = "handrail.conduct"
@@ -38,7 +38,10 @@ SPAWN: Final = "select task_id from absurd.spawn_task($1, $2, $3::text::jsonb, $
 CLAIM: Final = "select run_id, params::text from absurd.claim_task($1, $2, $3, $4)"
 EXTEND: Final = "select absurd.extend_claim($1, $2, $3)"
 COMPLETE: Final = "select absurd.complete_run($1, $2, $3::text::jsonb)"
-SLEEP: Final = "select absurd.schedule_run($1, $2, to_timestamp($3::float8 / 1000))"
+SLEEP: Final = (
+    "select absurd.schedule_run($1, $2, greatest(to_timestamp($3::float8 / 1000), "
+    "clock_timestamp() + $4::float8 * interval '1 millisecond'))"
+)
 FAIL: Final = "select absurd.fail_run($1, $2, $3::text::jsonb)"
 CLEAN: Final = "select absurd.cleanup_tasks($1, $2, $3)"
 
@@ -184,7 +187,7 @@ class AbsurdHost:
     async def _end(self, queue: str, task: Any, rest: Rest) -> None:
         match rest.why:
             case Reason.TIMER:
-                await self.database.ask(SLEEP, queue, task, float(rest.until or 0))
+                await self.database.ask(SLEEP, queue, task, float(rest.until or 0), float(WAIT_MS_MIN))
             case Reason.HANDED_OVER:
                 await self.database.ask(FAIL, queue, task, json.dumps({"message": rest.why.value}))
             case _:

@@ -16,7 +16,7 @@ from temporalio.common import Priority, RetryPolicy, SearchAttributeKey
 from temporalio.exceptions import ActivityError, TimeoutType
 from temporalio.exceptions import TimeoutError as TemporalTimeout
 
-from handrail.engine.running.host import Reason
+from handrail.engine.running.host import Reason, wait_ms
 from handrail.hosts.queue_name import queue_name
 
 NAME: Final = "handrail.run"
@@ -108,7 +108,7 @@ class RunWorkflow:
         return stretch
 
     async def _wait(self, seen: int, until: int) -> None:
-        left = timedelta(milliseconds=max(0, until - int(workflow.now().timestamp() * 1_000)))
+        left = timedelta(milliseconds=wait_ms(until, int(workflow.now().timestamp() * 1_000)))
         try:
             await workflow.wait_condition(lambda: self._wakes > seen, timeout=left)
         except asyncio.TimeoutError:  # noqa: UP041 - as Temporal raises it on Python 3.11, too

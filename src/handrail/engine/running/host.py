@@ -15,6 +15,10 @@ from msgspec import Struct
 QUEUES_MAX: Final = 50
 """How many queues of runs that need something one node serves; of more, those that were asked for last."""
 
+WAIT_MS_MIN: Final = 1_000
+"""A host waits at least that long for a timer. A run only rests if its timer is further away than that, by the clock of
+its node; a host whose clock is ahead would otherwise place it again and again until the node's clock is there, too."""
+
 
 class Reason(StrEnum):
     """Reason a stretch of work has ended."""
@@ -44,6 +48,11 @@ class Rest(Struct, frozen=True, kw_only=True):
     """With a timer: when the run goes on."""
     status: str = ""
     """Of the run, for people who look at the host."""
+
+
+def wait_ms(until: int, now: int) -> int:
+    """How long a host waits for a timer, by its own clock."""
+    return max(WAIT_MS_MIN, until - now)
 
 
 Conduct: TypeAlias = Callable[[str], Awaitable[Rest]]
