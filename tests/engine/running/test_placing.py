@@ -9,18 +9,33 @@ from msgspec.structs import replace
 
 from engine.running.test_stretches import Lossy, owner_of
 from engine.stage import ADA, Stage, plan, puppet, taking
+from handrail.domain.errors import Unavailable
 from handrail.domain.fleet.node import NodeCard
 from handrail.domain.run.legal_controls import Action
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import RunStatus
 from handrail.engine.fleet.node import LocalNode
-from handrail.engine.running.host import Reason, Rest
+from handrail.engine.running.host import Reason, Rest, Wake
 from handrail.engine.running.lease import LeaseHolder
+from handrail.engine.running.placing import AT_ONCE
 from handrail.engine.running.sweep import NEEDS_WAIT_S_MAX, Sweep
 from virtual_time import in_virtual_time
 
 SLOW = {"id": "a", "tool": "x.slow"}
 GPU = frozenset({"gpu"})
+
+
+class Slow(Lossy):
+    """A host that answers nothing in time."""
+
+    most = now = 0
+
+    async def wake(self, wake: Wake) -> None:
+        self.now += 1
+        self.most = max(self.most, self.now)
+        await asyncio.sleep(5)
+        self.now -= 1
+        raise Unavailable("it did not answer in time")
 
 
 def node_with(stage: Stage, name: str, slots: int = 0) -> LocalNode:
@@ -156,3 +171,40 @@ def test_a_deadline_that_has_passed_does_not_count_while_its_run_is_undone() -> 
     run = Run(id="run_a", status=RunStatus.RUNNING, deadline=5)
     assert run.expires == 5
     assert replace(run, status=RunStatus.COMPENSATING).expires is None
+
+
+def test_the_distances_of_the_sweep_do_not_grow_while_the_host_can_not_be_asked() -> None:
+    sweep, free, asked = Sweep(first_s=1.0), [LeaseHolder("run_a", 3)], list[int]()
+    for now in range(100):
+        if sweep.overdue(free, now_s=float(now)):
+            asked.append(now)
+            sweep.failed("run_a", now_s=float(now))
+    assert asked == [1, 5, 20, 35, 50, 65, 80, 95]
+
+
+def test_a_run_is_placed_soon_after_a_long_outage_of_the_host() -> None:
+    stage, host = Stage(), Lossy(lambda _: asyncio.get_running_loop().time() < 300, times=1)
+
+    async def scene() -> Run:
+        await stage.open(host=host)
+        run = await stage.start(plan({"id": "a", "tool": "x.do"}))
+        await asyncio.sleep(320)
+        return await stage.worker.dispatch.current(run.id)
+
+    assert in_virtual_time(scene).status is RunStatus.COMPLETED
+
+
+def test_a_slow_host_is_asked_for_a_few_runs_at_once_and_a_node_that_closes_does_not_wait_for_a_dead_one() -> None:
+    stage, host = Stage(), Slow()
+
+    async def scene() -> float:
+        worker = await stage.open(host=host)
+        for _ in range(100):
+            await stage.start(plan({"id": "a", "tool": "x.do"}))
+        await asyncio.sleep(7)
+        started_s = asyncio.get_running_loop().time()
+        await worker.close(grace_s=1)
+        return asyncio.get_running_loop().time() - started_s
+
+    assert in_virtual_time(scene) <= 6
+    assert host.most == AT_ONCE

@@ -172,6 +172,51 @@ def test_a_node_that_closes_hands_over_what_was_placed_on_it() -> None:
     assert host.rests[0].why is Reason.HANDED_OVER
 
 
+class LateClaims(MemoryStore):
+    """A store whose answers to claims take a second."""
+
+    claims = 0
+
+    async def claim(self, owner: str, lease_holders: Sequence[LeaseHolder]) -> list[Lease]:
+        self.claims += len(lease_holders)
+        leases = await super().claim(owner, lease_holders)
+        await asyncio.sleep(1)
+        return leases
+
+
+def test_a_stretch_that_the_host_calls_off_while_it_claims_its_run_leaves_no_lease_without_work() -> None:
+    store, host = LateClaims(), Lossy(lambda _: True)
+    stage = Stage(store=store)
+
+    async def scene() -> Run:
+        await stage.open(host=host)
+        await asyncio.sleep(1)
+        run = await stage.start(plan({"id": "a", "tool": "x.do"}))
+        stretch = asyncio.ensure_future(host._conduct[0](run.id))
+        await asyncio.sleep(0.5)
+        stretch.cancel()
+        await asyncio.sleep(10)
+        return await stage.worker.dispatch.current(run.id)
+
+    assert in_virtual_time(scene).status is RunStatus.COMPLETED
+    assert store.claims == 1
+
+
+def test_a_node_that_holds_a_run_and_does_not_work_on_it_goes_on_with_it_whatever_the_host_does() -> None:
+    stage, host = Stage(), Lossy(lambda _: True)
+
+    async def scene() -> Run:
+        await stage.open(host=host)
+        run = await stage.start(plan({"id": "a", "tool": "x.do"}))
+        holder = await stage.store.lease_holder(run.id)
+        assert holder is not None
+        await stage.store.claim("w-one", [holder])  # as if an answer was lost
+        await asyncio.sleep(10)
+        return await stage.worker.dispatch.current(run.id)
+
+    assert in_virtual_time(scene).status is RunStatus.COMPLETED
+
+
 def test_a_stretch_on_a_run_that_another_node_holds_says_so_and_takes_nothing() -> None:
     stage = Stage(puppet("x.slow", taking(60)))
     host = Lossy()

@@ -18,6 +18,8 @@ from handrail.engine.running.sweep import Sweep
 
 WAKES_MAX: Final = 1_000
 """How many wakes may be on their way to the host at once; the sweep finds the others."""
+AT_ONCE: Final = 32
+"""How many of them are sent at once: a host that is asked for hundreds of runs in one moment answers none in time."""
 SWEPT_MAX: Final = 5_000
 """How many runs without a node one sweep looks at, the oldest first: behind a long queue nothing is gained by more."""
 RETRY_S: Final = 1.0
@@ -37,6 +39,9 @@ class Placing:
         self._asking: set[asyncio.Task[None]] = set()
         self._tasks: list[asyncio.Task[None]] = []
         self._is_closing = False
+        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._is_failing = False
+        """Whether the host could not be asked the last time."""
 
     def open(self) -> None:
         """Take what the host places here."""
@@ -69,6 +74,8 @@ class Placing:
             task = asyncio.get_running_loop().create_task(self._ask(run, again, needs))
             self._asking.add(task)
             task.add_done_callback(self._asking.discard)
+        else:
+            self._sweep.failed(run.id, now_s=asyncio.get_running_loop().time())
 
     async def sweep(self, free: Sequence[LeaseHolder]) -> None:
         """Ask again for those of the runs without a node that have had none for a while; this node could do them."""
@@ -88,9 +95,21 @@ class Placing:
             needs=needs,
             again=again,
         )
+        async with self._turns:
+            if self._is_closing and self._is_failing:
+                return  # the others would fail one after the other, and this node would not end
+            has_asked = await self._has_asked(wake)
+            self._is_failing = not has_asked
+        if not has_asked:
+            self._sweep.failed(run.id, now_s=asyncio.get_running_loop().time())
+
+    async def _has_asked(self, wake: Wake) -> bool:
         try:
             await self.host.wake(wake)
         except HandrailError as error:
-            log.warning("run %s waits until it can be placed: %s", run.id, error)
+            log.warning("run %s waits until it can be placed: %s", wake.run, error)
+            return False
         except Exception:  # whatever the host's library raises, the sweep asks again
-            log.exception("run %s can't be placed now", run.id)
+            log.exception("run %s can't be placed now", wake.run)
+            return False
+        return True

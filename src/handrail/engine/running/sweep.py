@@ -19,6 +19,8 @@ GROWTH: Final = 4
 WAIT_S_MAX: Final = 600.0
 NEEDS_WAIT_S_MAX: Final = 15.0
 """The same for a run that needs something: its place in the queue of a host is not permanent (hosts/)."""
+FAILED_WAIT_S_MAX: Final = 15.0
+"""The same for a run that the host could not be asked for: it is in no queue."""
 WAKES_MAX: Final = 200
 """How many runs are asked for in one sweep."""
 
@@ -57,3 +59,9 @@ class Sweep:
                 asked.append((one, seen.again))
             self._runs[one.run] = seen
         return asked
+
+    def failed(self, run: str, *, now_s: float) -> None:
+        """The host could not be asked for a run: its distances grow no further."""
+        if (seen := self._runs.get(run)) is not None:
+            seen.wait_s = min(seen.wait_s, FAILED_WAIT_S_MAX)
+            seen.due_s = min(seen.due_s, now_s + seen.wait_s)

@@ -84,6 +84,7 @@ class Worker:
     _declining: Declining = field(init=False)
     _waiters: SettledWaiters = field(default_factory=SettledWaiters)
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
+    _claims: set[asyncio.Task[set[str]]] = field(default_factory=set)
     _poke: asyncio.Event = field(default_factory=asyncio.Event)
     _seen: Mark = START
     _deafen: Callable[[], None] = lambda: None
@@ -129,9 +130,10 @@ class Worker:
         self._deafen()
         placing = asyncio.create_task(self._placing.close()) if self._placing is not None else None
         self.resting.close()
-        for task in self._tasks:
+        tasks = [*self._tasks, *self._claims]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         if self._notice in self.dispatch.watchers:
             self.dispatch.watchers.remove(self._notice)
         going = [*self.conductors.values(), *self._leaving.values()]
@@ -409,7 +411,7 @@ class Worker:
             after = lease_holders[-1].run
             free = [lease_holder for lease_holder in lease_holders if await self._is_wanted(lease_holder)]
             if self._placing is not None:
-                left += free
+                left += await self._unheld(free)
                 if len(left) >= SWEPT_MAX:
                     break
                 continue
@@ -422,6 +424,13 @@ class Worker:
         for owner in self._owners.gone():
             await self.store.retire(owner)
             self._owners.forget(owner)
+
+    async def _unheld(self, free: Sequence[LeaseHolder]) -> list[LeaseHolder]:
+        """Those that this worker does not hold itself; it goes on with the others: the host would place them anywhere,
+        and every other node would leave them to this one, which is alive."""
+        own = [one for one in free if one.owner == self.settings.owner]
+        taken = await self._claim(own) if own and self._place.has_room else set[str]()
+        return [one for one in free if one.run not in taken]
 
     async def _is_wanted(self, lease_holder: LeaseHolder) -> bool:
         conductor = self.conductors.get(lease_holder.run)
@@ -460,6 +469,14 @@ class Worker:
 
     async def _claim(self, lease_holders: Sequence[LeaseHolder]) -> set[str]:
         """Take runs and start to execute them; returns those that could be taken."""
+        # A host may call its stretch off at any moment. What is asked of the store is done all the same: without a
+        # conductor, the run would be held by a node that is alive and does nothing.
+        claim = asyncio.get_running_loop().create_task(self._claimed(lease_holders))
+        self._claims.add(claim)
+        claim.add_done_callback(self._claims.discard)
+        return await asyncio.shield(claim)
+
+    async def _claimed(self, lease_holders: Sequence[LeaseHolder]) -> set[str]:
         # While a run is being taken, it looks like our own run without a conductor: it must not be taken twice.
         fresh = [one for one in lease_holders if one.run not in self._adopting and one.run not in self.conductors]
         taken = {lease_holder.run for lease_holder in fresh}
