@@ -183,9 +183,11 @@ def test_the_distances_of_the_sweep_do_not_grow_while_the_host_can_not_be_asked(
 
 
 def test_a_run_is_placed_soon_after_a_long_outage_of_the_host() -> None:
-    stage, host = Stage(), Lossy(lambda _: asyncio.get_running_loop().time() < 300, times=1)
+    stage, host = Stage(), Lossy(times=1)
 
     async def scene() -> Run:
+        back_s = asyncio.get_running_loop().time() + 300
+        host.loses = lambda _: asyncio.get_running_loop().time() < back_s
         await stage.open(host=host)
         run = await stage.start(plan({"id": "a", "tool": "x.do"}))
         await asyncio.sleep(320)

@@ -83,8 +83,7 @@ class Worker:
     _owners: Owners = field(init=False)
     _declining: Declining = field(init=False)
     _waiters: SettledWaiters = field(default_factory=SettledWaiters)
-    _tasks: list[asyncio.Task[None]] = field(default_factory=list)
-    _claims: set[asyncio.Task[set[str]]] = field(default_factory=set)
+    _tasks: list[asyncio.Task[Any]] = field(default_factory=list)
     _poke: asyncio.Event = field(default_factory=asyncio.Event)
     _seen: Mark = START
     _deafen: Callable[[], None] = lambda: None
@@ -130,10 +129,9 @@ class Worker:
         self._deafen()
         placing = asyncio.create_task(self._placing.close()) if self._placing is not None else None
         self.resting.close()
-        tasks = [*self._tasks, *self._claims]
-        for task in tasks:
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._notice in self.dispatch.watchers:
             self.dispatch.watchers.remove(self._notice)
         going = [*self.conductors.values(), *self._leaving.values()]
@@ -426,8 +424,7 @@ class Worker:
             self._owners.forget(owner)
 
     async def _unheld(self, free: Sequence[LeaseHolder]) -> list[LeaseHolder]:
-        """Those that this worker does not hold itself; it goes on with the others: the host would place them anywhere,
-        and every other node would leave them to this one, which is alive."""
+        """Those that this worker does not hold itself. It goes on with its own: other nodes leave them to it."""
         own = [one for one in free if one.owner == self.settings.owner]
         taken = await self._claim(own) if own and self._place.has_room else set[str]()
         return [one for one in free if one.run not in taken]
@@ -472,8 +469,7 @@ class Worker:
         # A host may call its stretch off at any moment. What is asked of the store is done all the same: without a
         # conductor, the run would be held by a node that is alive and does nothing.
         claim = asyncio.get_running_loop().create_task(self._claimed(lease_holders))
-        self._claims.add(claim)
-        claim.add_done_callback(self._claims.discard)
+        self._tasks = [*(task for task in self._tasks if not task.done()), claim]
         return await asyncio.shield(claim)
 
     async def _claimed(self, lease_holders: Sequence[LeaseHolder]) -> set[str]:
