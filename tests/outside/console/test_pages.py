@@ -28,7 +28,7 @@ class Shown(NamedTuple):
 PAGES = [
     Shown(
         "/",
-        "6 things wait for you",
+        "7 things wait for you",
         (
             "Publish asks?",
             "Upload all: 4 steps failed",
@@ -41,7 +41,11 @@ PAGES = [
     Shown("/runs", "Runs", ("Waiting for approval", "Cancelled", "Completed", "Undone")),
     Shown("/runs?view=grid&workflow=tidy-up", "Runs", ("What the grid says", "“Write index” failed in 2 of 2 runs")),
     Shown("/runs/{failed}", "Tidy up", ("“Write index” failed permanently", "Retry…", "1 not started", "Tries")),
-    Shown("/runs/{guided}", "Write it", ("is to submit “Write a word” again", "Checks handrail ran, not accepted")),
+    Shown(
+        "/runs/{guided}",
+        "Write it",
+        ("is to submit “Write a word” again", "Checks handrail ran, not accepted", "root decided:", "One syllable"),
+    ),
     Shown("/runs/{loop}", "Upload all", ("36 completed", "4 failed permanently", "3 more steps failed")),
     Shown("/runs/{stuck}", "Undo that fails", ("1 effect could not be undone: “Send”",)),
     Shown("/runs/{broke}", "Call a server that is ill", ("Failed permanently", "“Look” failed permanently")),
@@ -56,12 +60,13 @@ PAGES = [
     Shown("/runs/{written}/steps/write", "Write it", ("Checks handrail ran, accepted", "form only", "Small print")),
     Shown("/runs/{failed}/do/compensate", "Tidy up", ("Undo what this run did", "Nothing stays behind.", "Reason")),
     Shown("/approvals/{asks}/ask", "Publish asks?", ("What a yes lets happen", "Can be undone", "sha256:")),
+    Shown("/approvals/{soon}/ask", "Publish soon?", ("It is announced at noon.",)),
     Shown("/library/release/start", "Ship a release", ("Start it", "1 of 2 completed", "1 input missing: version")),
     Shown("/plans/a-plan", "A plan", ("Steps, in waves", "Versions")),
     Shown("/tools", "1 of 3 servers is not being called", ("good.look", "Not called yet", "answered with status 503")),
     Shown("/tools/ill", "ill", ("Times in which it was not called", "5 transient")),
     Shown("/insight", "of runs completed", ("Slowest workflows", "Why calls failed")),
-    Shown("/proof", "The journal is intact", ("Checkpoints", "What this cannot show")),
+    Shown("/proof", "The journal is intact", ("Checkpoints", "Intact", "What this cannot show")),
     Shown("/proof/{undone}", "is intact", ("Read its journal",)),
     Shown("/settings/doctor", "to fix", ("Store", "Keys")),
     Shown("/settings/clients", "Who takes part", ("last heard",)),
@@ -118,6 +123,12 @@ def test_a_page_says_what_it_should_and_everybody_can_use_it(ada: Person, here: 
         # Waited for: a page that has just become narrow is laid out again. One that scrolls both ways never gets there.
         ada.page.wait_for_function("() => document.documentElement.scrollWidth <= innerWidth")
     ada.require_clean()
+
+
+def test_what_expires_stands_before_what_does_not(ada: Person, here: World) -> None:
+    ada.go("/")  # it was asked last, and a title is one line
+    expect(ada.page.locator(".wait-row .title").first).to_have_text("Publish soon?")
+    expect(ada.page.locator(".wait-row .title").nth(1)).to_have_text("Publish asks?")
 
 
 def test_paper_is_light_and_has_nothing_to_press(ada: Person, here: World) -> None:

@@ -85,6 +85,11 @@ LOOP: dict[str, Any] = {
         }
     ],
 }
+SOON: dict[str, Any] = {
+    "id": "soon",
+    "name": "Answer soon",
+    "steps": [{"id": "ask", "approve": "Publish soon?\nIt is announced at noon.", "expires": "30d"}],
+}
 STUCK: dict[str, Any] = {
     "id": "stuck",
     "name": "Undo that fails",
@@ -210,6 +215,8 @@ def _runs(script: httpx.Client) -> dict[str, str]:
     act(script, runs["undone"], "compensate")
     runs["guided"], runs["written"] = started(script, "write-it"), started(script, "write-it")
     submit(script, runs["guided"], "write", word="x")
+    chosen = {"decision": "One syllable", "reason": "It is enough.", "alternatives": ["a sentence"]}
+    assert script.post(f"/api/v1/runs/{runs['guided']}/decision", json=chosen).status_code == 200
     submit(script, runs["written"], "write", word="x")
     submit(script, runs["written"], "write", word="handrail")
     submit(script, runs["written"], "again", word="rail")
@@ -218,6 +225,7 @@ def _runs(script: httpx.Client) -> dict[str, str]:
     runs["stuck"] = started(script, STUCK)
     act(script, runs["stuck"], "compensate")
     runs["calls"] = started(script, CALLS)
+    runs["soon"] = started(script, SOON)
     plan = script.post("/api/v1/plans", json={"plan": {**TIDY, "id": "a-plan", "name": "A plan"}})
     assert plan.status_code == 201, plan.text
     for name in ("completed", "undone", "written", "stuck"):
