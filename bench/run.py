@@ -16,6 +16,7 @@ BENCHES = (
     "figures.py",
     "tracing.py",
     "backup.py",
+    "retention.py",
     "engines.py",
     "fleet.py",
     "placing.py",

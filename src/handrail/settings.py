@@ -83,8 +83,8 @@ class Choices(Struct, frozen=True, kw_only=True):
 
 
 TABLES: Final = (
-    *("approvals", "backup", "checks", "groups", "http", "models", "policy", "secrets", "servers", "shell", "tools"),
-    "witnesses",
+    *("approvals", "backup", "checks", "groups", "http", "models", "policy", "retention", "secrets", "servers"),
+    *("shell", "tools", "witnesses"),
 )
 """The tables of a config file; the modules that read them check their content (tools/configuration.py and others)."""
 SANDBOX: Final = "sandbox"
@@ -115,6 +115,11 @@ class Settings(Struct, frozen=True, kw_only=True):
     def journal(self) -> Path:
         """The journal file."""
         return self.home / "journal.db"
+
+    @property
+    def archives(self) -> Path:
+        """The folder with the archives of ended runs."""
+        return self.home / "archives"
 
     @property
     def keys(self) -> Path:

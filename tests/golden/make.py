@@ -111,6 +111,19 @@ RESTORED: list[Event] = [
     beside.StoreCreated(store="store_golden44", key="00" * 32),
     beside.StoreRestored(backup="20260102T030405Z-0a1b2c3d", made=1_767_323_045_000, events=1, until="run_a:3"),
 ]
+RETAINED: list[Event] = [
+    beside.StoreCreated(store="store_golden55", key="00" * 32),
+    beside.RunsArchived(
+        archive="arc_golden22",
+        digest="sha256:" + "aa" * 32,
+        runs=(beside.ArchivedRun("run_golden22", 5, "bb" * 32), beside.ArchivedRun("run_golden33", 1, "cc" * 32)),
+        reason="[retention]",
+    ),
+    beside.RunsUnarchived(archive="arc_golden22", runs=("run_golden22",), reason="an audit"),
+    beside.ArchivedRunsDeleted(
+        archive="arc_golden22", runs=("run_golden33",), reason="a name", remains="arc_golden33", digest="sha256:dd"
+    ),
+]
 SHARED: list[Event] = [
     beside.StoreCreated(store="store_golden33", key="00" * 32),
     beside.NodeAdmitted(node="gpu-1", key="11" * 32, box="22" * 32, by="00" * 32, signature="33" * 64),
@@ -432,6 +445,7 @@ JOURNALS: dict[str, dict[str, list[Event]]] = {
     "format-1-approvals": {"run_asked222": ASKED},
     "format-1-baselines": {"run_based222": BASED},
     "shared/format-1-restored": {"store": RESTORED},
+    "shared/format-1-archives": {"store": RETAINED},
     "shared/format-1-nodes": {"store": SHARED},
     "checks/format-1-unchecked": {"run_unseen22": UNCHECKED},
     "checks/format-1-missing": {"run_hidden22": UNCOMPARED},

@@ -10,7 +10,9 @@ from handrail.domain.journal.chain import Record
 from handrail.domain.journal.mark import START, Mark
 from handrail.engine.fleet.node_table import NodeTable
 from handrail.engine.journal import Archive, Journal, ProjectionReader
+from handrail.engine.run_archive import ArchivingStore
 from handrail.engine.running.lease import Leases
+from handrail.storage.archives.archive_folder import ArchiveFolder
 from handrail.storage.memory import MemoryStore
 from handrail.storage.postgres.store import PostgresStore
 from handrail.storage.sqlite.store import SqliteStore
@@ -18,7 +20,7 @@ from storage.postgres import server as postgres
 from storage.postgres.databases import fresh_database
 
 
-class Store(Journal, ProjectionReader, Archive, Leases, Protocol):
+class Store(Journal, ProjectionReader, Archive, ArchivingStore, Leases, Protocol):
     """All that a store is asked for, and how it is let go."""
 
     def nodes(self) -> NodeTable: ...
@@ -35,7 +37,7 @@ async def open_sqlite(folder: Path) -> Store:
 
 
 async def open_postgres(folder: Path) -> Store:
-    return await PostgresStore.open(await fresh_database(folder))
+    return await PostgresStore.open(await fresh_database(folder), archives=ArchiveFolder(folder / "archives"))
 
 
 STORES: dict[str, Callable[[Path], Awaitable[Store]]] = {

@@ -18,6 +18,7 @@ ENGINES_OWN = {
     "engine/proving/store_facts.py": "what an operator did to the store: asked in `accept`",
     "engine/proving/erasure.py": "an erasure: asked in `erase_payload`",
     "engine/proving/node_keys.py": "the admission of a node: asked in `admit`; the first node introduces itself",
+    "engine/retention/archiving.py": "runs that leave the journal, or come back: asked in each of its three verbs",
 }
 """Files that write events which no command asks for."""
 

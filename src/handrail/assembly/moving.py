@@ -19,6 +19,7 @@ from handrail.domain.errors import Conflict, IntegrityBroken, Invalid, NotFound
 from handrail.domain.journal.chain import Record
 from handrail.domain.journal.mark import START
 from handrail.domain.journal.projection import Change
+from handrail.domain.plural import plural
 from handrail.engine.clock import system_clock, system_entropy
 from handrail.engine.journal import Placed, mark_after
 from handrail.engine.proving.audit import verify
@@ -26,6 +27,7 @@ from handrail.engine.proving.checkpointer import Checkpointer
 from handrail.engine.proving.node_keys import JoiningNode, admit
 from handrail.engine.proving.projection_repair import WholeStore, rebuild, stored_change
 from handrail.engine.record_writer import RecordWriter
+from handrail.engine.stream_pages import records_of, tombstones_of
 from handrail.settings import Settings
 from handrail.storage.admission import APPEND_BYTES_MAX, BODY_BYTES_MAX
 from handrail.storage.keys import open_key
@@ -93,8 +95,16 @@ async def _moved(look: StoreReader, target: Settings) -> Moved:
     async with postgres_store(target) as store:
         if (await store.end()).events:
             raise Conflict("the target is not empty", hint="name a database without a journal; nothing was copied")
+        archived = [stone async for stone in tombstones_of(source)]
+        if deleted := [stone.stream for stone in archived if not stone.archive]:
+            raise Conflict(
+                f"the events of {plural(len(deleted), 'archived run')} were deleted, so that they can't be copied",
+                hint="stay with the file, or start the shared store empty",
+            )
         definitions = deque(await source.definitions())
         count = len(definitions)
+        for stone in archived:  # there they are not archived: `handrail db archive` does that again
+            await _append(store, await records_of(source, stone.stream), definitions)
         events = await _copy(source, store, definitions)
         await rebuild(store)
         streams = await _require_equal(source, store)

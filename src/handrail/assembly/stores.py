@@ -27,6 +27,7 @@ from handrail.engine.record_writer import RecordWriter
 from handrail.engine.run_secrets import RunSecrets
 from handrail.foundation.address_text import without_password
 from handrail.settings import Settings
+from handrail.storage.archives.archive_folder import ArchiveFolder
 from handrail.storage.checkpoint_log import CheckpointFile
 from handrail.storage.keys import PrivateKey, PublicKey, open_key, open_public_key
 from handrail.storage.memory import MemoryStore
@@ -167,15 +168,16 @@ async def postgres_store(
 ) -> AsyncIterator[PostgresStore]:
     """The store in PostgreSQL that the settings name, without its log and keys."""
     address, busy_ms = settings.choices.store, _busy_ms(settings)
+    archives = ArchiveFolder.beside(settings.journal)
     try:
         # Late: the driver is an extra, and takes 60 ms of a start that most do without.
         from handrail.storage.postgres.store import PostgresStore
     except ImportError as error:
         raise _without_driver() from error
     opening = (
-        PostgresStore.open_migrated(address, busy_ms=busy_ms)
+        PostgresStore.open_migrated(address, busy_ms=busy_ms, archives=archives)
         if read_only
-        else PostgresStore.open(address, busy_ms=busy_ms, measures=measures)
+        else PostgresStore.open(address, busy_ms=busy_ms, measures=measures, archives=archives)
     )
     async with await opening as store:
         yield store

@@ -10,6 +10,7 @@ from typing import Any
 from handrail.assembly.backups.schedule import rules_of
 from handrail.assembly.checks import sandbox_of, shell_of
 from handrail.assembly.people import policy_of
+from handrail.assembly.retention import archives
 from handrail.assembly.secrets import allowed_env
 from handrail.assembly.witnesses import witnesses_named
 from handrail.domain.errors import HandrailError
@@ -43,3 +44,4 @@ def _readers(settings: Settings) -> Iterator[Callable[[], Any]]:
     yield lambda: allowed_env(settings)
     yield lambda: witnesses_named(settings)
     yield lambda: rules_of(settings)
+    yield lambda: archives.rules_of(settings)

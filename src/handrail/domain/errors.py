@@ -53,6 +53,18 @@ class OnlyRecorded(Conflict):
     hint = "report what was done for the step instead"
 
 
+class RunArchived(Conflict):
+    """The events of the run are in an archive: it can be read, and nothing can be added to it."""
+
+    hint = "bring it back first: `handrail db unarchive RUN`"
+
+
+class EventsDeleted(Conflict):
+    """The events of the run were archived and then deleted, on purpose: nothing but its row and hashes is left."""
+
+    hint = "`handrail db list --deleted` says who deleted them, and why"
+
+
 class OtherProject(Conflict):
     """The run belongs to another project: only processes of that project execute, check, undo or answer it."""
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Collection, Iterable
 from typing import Final
 
+from handrail.domain.journal.archived import Tombstone
 from handrail.domain.journal.chain import Head, Record
 from handrail.domain.journal.codec import entry_of
 from handrail.domain.journal.event import Entry, step_of
 from handrail.engine.journal import Journal
+from handrail.engine.run_archive import ArchivingStore
 
 PAGE: Final = 1_000
 
@@ -43,3 +45,12 @@ async def end_of(journal: Journal, stream: str) -> Head:
     async for page in pages_of(journal, stream):
         head = Head(stream, page[-1].n, page[-1].hash)
     return head
+
+
+async def tombstones_of(store: ArchivingStore) -> AsyncIterator[Tombstone]:
+    """All archived runs, by id."""
+    after = ""
+    while stones := await store.archives().tombstones(after=after, limit=PAGE):
+        for stone in stones:
+            yield stone
+        after = stones[-1].stream

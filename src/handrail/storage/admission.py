@@ -17,8 +17,10 @@ from handrail.domain.errors import (
     LeaseLost,
     Limited,
     NotFound,
+    RunArchived,
     Unavailable,
 )
+from handrail.domain.journal.archived import Tombstone
 from handrail.domain.journal.chain import Break, Head, Record, body_digest
 from handrail.domain.journal.projection import Change
 from handrail.domain.project import plan_stream
@@ -97,6 +99,23 @@ def require_erasure(stored: Record | None, record: Record) -> None:
     erased = body_digest(stored.salt, stored.body)
     if record != replace(stored, salt=record.salt, body=record.body, erased=erased):
         raise Invalid(f"the erased form of event {record.n} of {record.stream} does not match that event")
+
+
+def require_ended(stone: Tombstone, row: tuple[int, bytes, int, int | None] | None) -> None:
+    """Refuse to archive a run that is not over, or is not as it was when its archive was written: `row` has the number
+    and the hash of its last event, the number in its row, and when it ended."""
+    if row is None:
+        raise NotFound(f"there is no run {stone.stream!r} with events here", hint="`handrail run list` shows the runs")
+    n, head, row_n, ended = row
+    if ended is None:
+        raise Conflict(f"{stone.stream} has not ended", hint="only ended runs are archived")
+    if (n, head, row_n) != (stone.n, stone.head, stone.n):
+        raise Conflict(f"{stone.stream} has changed since its archive was written", hint="archive it again")
+
+
+def archived(stream: str) -> HandrailError:
+    """Why nothing can be appended to a run whose events are in an archive."""
+    return RunArchived(f"{stream} is archived", hint=f"bring it back first: `handrail db unarchive {stream}`")
 
 
 def refusal(end: Head, broken: Break) -> HandrailError:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from itertools import islice
 from operator import attrgetter
 from types import TracebackType
 from typing import Annotated, Final, Self, TypeAlias
@@ -17,7 +18,7 @@ from msgspec.structs import astuple, replace
 from handrail.domain.errors import Conflict, Invalid, NotFound
 from handrail.domain.journal.chain import Head, Record, first_break
 from handrail.domain.journal.event import PLAN_PREFIX, Mode
-from handrail.domain.journal.mark import START, Mark
+from handrail.domain.journal.mark import ONE_LANE, START, Mark
 from handrail.domain.journal.projection import NO_CHANGE, Change, PlanRow, RunCount, RunRow, StepRow
 from handrail.domain.project import NO_PROJECT, plan_in, unscoped
 from handrail.domain.run.status import RUN_WORKING
@@ -25,6 +26,7 @@ from handrail.engine.journal import LAST, Placed, Row, never_heard
 from handrail.engine.running.lease import FOR_EVER, NONE_RESTS, Lease, LeaseHolder
 from handrail.storage.admission import (
     admitted_bytes,
+    archived,
     closed,
     is_held,
     lease_lost,
@@ -35,6 +37,8 @@ from handrail.storage.admission import (
     require_owner,
     steps_without_run,
 )
+from handrail.storage.archives.archived_steps import archived_steps
+from handrail.storage.archives.memory_archives import MemoryRunArchive, MemoryTables
 from handrail.storage.memory_nodes import MemoryNodes
 
 NAME: Final = "in memory"
@@ -58,6 +62,13 @@ class MemoryStore:
         self._beats: dict[str, int] = {}
         self._needs: dict[str, tuple[int, str]] = {}
         self._nodes = MemoryNodes()
+        self._archives = MemoryRunArchive(
+            MemoryTables(self._places, self._streams, self._runs, self._steps),
+            require_following=self._require_following,
+            put_events=self._put_events,
+            put_projections=self._put_projections,
+            require_open=self._require_open,
+        )
         self._is_closed = False
 
     async def close(self) -> None:
@@ -78,6 +89,8 @@ class MemoryStore:
         """Append the records of one stream and their change, all or nothing."""
         admitted_bytes(records, change, lease)
         self._require_open()
+        if records[0].stream in self._archives.stones:
+            raise archived(records[0].stream)
         # All checks come before the first change, so that a refused append leaves nothing behind: there is no rollback
         # here.
         self._require_held(lease, is_first=records[0].n == 1)
@@ -93,6 +106,8 @@ class MemoryStore:
     async def read(self, stream: str, *, after: int = 0, limit: int = 100_000) -> list[Record]:
         """The records of a stream with n > after, in order."""
         self._require_open()
+        if stone := self._archives.stones.get(stream):
+            return self._archives.files.records(stone, after=after, limit=limit)
         places = self._streams.get(stream, [])[max(0, after) :]
         return [self._places[place] for place in places[: max(0, limit)]]
 
@@ -130,7 +145,7 @@ class MemoryStore:
         """The steps of a run that events have touched, by path."""
         self._require_open()
         rows = self._steps.get(run, {})
-        return [rows[path] for path in sorted(rows)]
+        return [rows[path] for path in sorted(rows)] or await archived_steps(self, run)
 
     async def plan(self, plan: str, *, project: str = "") -> PlanRow | None:
         """One plan of a project at a glance."""
@@ -159,7 +174,8 @@ class MemoryStore:
         """All records by position in the store, in batches, from one snapshot."""
         self._require_open()
         first, size = after.place, max(1, size)
-        view = [Placed(first + index + 1, record) for index, record in enumerate(self._places[first:])]
+        placed = [Placed(first + index + 1, record) for index, record in enumerate(self._places[first:])]
+        view = [one for one in placed if not self._is_gone(one.record)]
         for start in range(0, len(view), size):
             yield view[start : start + size]
             self._require_open()
@@ -168,15 +184,18 @@ class MemoryStore:
         self, *, after: Mark = START, stops: Sequence[Mark] = (), size: int = 2_000
     ) -> AsyncIterator[list[Row]]:
         """The same as plain columns; one lane is in the order of its stops anyway."""
-        async for batch in self.scan(after=after, size=size):
-            yield [(placed.lane, placed.seq, *astuple(placed.record)) for placed in batch]
+        self._require_open()
+        view = list(enumerate(self._places[after.place :], after.place + 1))
+        for start in range(0, len(view), max(1, size)):
+            yield [self._row(seq, record) for seq, record in view[start : start + max(1, size)]]
+            self._require_open()
 
     async def latest(self, *, until: int = LAST, size: int = 2_000) -> list[Placed]:
         """The newest records up to a position, newest first."""
         self._require_open()
         last = max(0, min(until, len(self._places)))
-        first = max(0, last - max(1, size))
-        return [Placed(place, self._places[place - 1]) for place in range(last, first, -1)]
+        found = (Placed(place, self._places[place - 1]) for place in range(last, 0, -1))
+        return list(islice((one for one in found if not self._is_gone(one.record)), max(1, size)))
 
     async def mark_at(self, at: int) -> Mark:
         """A mark behind which all events of this instant or later are."""
@@ -209,6 +228,8 @@ class MemoryStore:
         self._require_open()
         if stream not in self._streams:
             raise NotFound(f"there is no stream {stream!r}")
+        if stream in self._archives.stones:
+            change = replace(change, steps=())
         self._replace_projections(stream, change)
 
     async def forget(self, stream: str) -> None:
@@ -229,6 +250,10 @@ class MemoryStore:
         self._replace_projections(record.stream, change)
         self._places[self._streams[record.stream][record.n - 1]] = record
         self._put_events(note)
+
+    def archives(self) -> MemoryRunArchive:
+        """Archived runs."""
+        return self._archives
 
     # --- nodes ------------------------------------------------------------------------------------
 
@@ -311,6 +336,14 @@ class MemoryStore:
     def _require_open(self) -> None:
         if self._is_closed:
             raise closed(NAME)
+
+    def _is_gone(self, record: Record) -> bool:
+        return record.stream in self._archives.stones
+
+    def _row(self, seq: int, record: Record) -> Row:
+        if self._is_gone(record):
+            return (ONE_LANE, seq, record.stream, record.n, *[None] * 8, record.hash, None)
+        return (ONE_LANE, seq, *astuple(record))
 
     def _require_held(self, lease: Lease | None, *, is_first: bool) -> None:
         if lease is None:

@@ -16,7 +16,7 @@ from handrail.domain.journal.event import Entry, RunPaused
 from handrail.domain.journal.mark import START, Mark
 from handrail.domain.journal.projection import NO_CHANGE, Change, PlanRow, RunRow, StepRow
 from handrail.domain.journal.store_event import JournalAccepted, PayloadErased
-from handrail.engine.journal import Placed
+from handrail.engine.journal import Row
 from handrail.engine.proving import audit as audits
 from handrail.engine.proving.audit import KEYLESS, AuditResult, verify
 from handrail.engine.proving.projection_repair import rebuild
@@ -40,11 +40,13 @@ class Tampered(MemoryStore):
     def change_run(self, run: str, **fields: object) -> None:
         self._runs[run] = replace(self._runs[run], **fields)
 
-    async def scan(self, *, after: Mark = START, size: int = 2_000) -> AsyncIterator[list[Placed]]:
-        async for batch in super().scan(after=after, size=size):
-            for placed in batch:
-                if placed.seq in self.unreadable:
-                    raise IntegrityBroken(f"the event at place {placed.seq} can't be read")
+    async def rows(
+        self, *, after: Mark = START, stops: Sequence[Mark] = (), size: int = 2_000
+    ) -> AsyncIterator[list[Row]]:
+        async for batch in super().rows(after=after, stops=stops, size=size):
+            for _, seq, *_rest in batch:
+                if seq in self.unreadable:
+                    raise IntegrityBroken(f"the event at place {seq} can't be read")
             yield batch
 
     async def read(self, stream: str, *, after: int = 0, limit: int = 100_000) -> list[Record]:

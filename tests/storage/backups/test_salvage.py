@@ -80,6 +80,8 @@ async def test_whatever_pages_are_overwritten_all_that_verifies_is_brought_out(t
     report, out = await salvaged(tmp_path)
     lost = {one.stream for one in report.lost}
     for stream, records in out.items():
+        if stream in lost:
+            continue  # the store's own stream begins again
         assert records[: len(streams.get(stream, []))] == streams.get(stream, records[:0]), stream
     assert {*out, *lost} >= streams.keys(), "every stream is brought out or named"
     assert not (out.keys() & lost) - {"store"}

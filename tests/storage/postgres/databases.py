@@ -10,7 +10,10 @@ import asyncpg
 from handrail.storage.postgres.store import PostgresStore
 from storage.postgres.server import server_url
 
-EMPTIED = ("event", "head", "run", "step", "plan", "definition", "worker", "node", "rate", "calls_under_way")
+EMPTIED = (
+    *("event", "tombstone", "removed_event", "head", "run", "step", "plan", "definition", "worker", "node", "rate"),
+    "calls_under_way",
+)
 
 
 def session_of(folder: Path) -> Path:

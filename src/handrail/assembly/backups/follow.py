@@ -20,6 +20,7 @@ from handrail.assembly.backups.taking import JOURNAL, store_id_of
 from handrail.assembly.stores import is_shared
 from handrail.domain.definition.duration import duration_ms
 from handrail.domain.errors import Conflict, IntegrityBroken, Invalid, NotFound, Unavailable
+from handrail.domain.journal.archived import ARCHIVES
 from handrail.engine.proving.audit import verify
 from handrail.foundation.atomic_file import make_private_folder, write_whole
 from handrail.foundation.plain_file import NotPlain, read_plain
@@ -69,7 +70,7 @@ class HomeFollower:
 
     def _copy_files(self) -> None:
         """Copy the other files of the home that have changed."""
-        names = home_files.names_of(self._home, keys=False)
+        names = [name for name in home_files.names_of(self._home, keys=False) if name != ARCHIVES]  # with the events
         names += home_files.names_of(self._home, keys=True) if self._with_keys else ["keys/journal.pub"]
         for file in home_files.files_below(self._home, names):
             copy = self._target / file.relative_to(self._home)

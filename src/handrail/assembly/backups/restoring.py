@@ -19,15 +19,16 @@ from handrail.domain.backups.manifest import Manifest, SignedManifest, StoreKind
 from handrail.domain.backups.moment import AtEvent, AtInstant, moment_from
 from handrail.domain.errors import Conflict, IntegrityBroken, Invalid, NotFound, Unavailable
 from handrail.domain.journal.checkpoint import checkpoint_from
-from handrail.domain.journal.event import STORE_STREAM
-from handrail.domain.journal.store_event import PayloadErased, StoreRestored
+from handrail.domain.journal.event import STORE_STREAM, Entry
+from handrail.domain.journal.store_event import PayloadErased, RunsArchived, StoreRestored
 from handrail.engine.clock import system_clock, system_entropy
 from handrail.engine.proving import store_facts
 from handrail.engine.proving.audit import AuditResult
 from handrail.engine.proving.checkpointer import Checkpointer
 from handrail.engine.proving.projection_repair import WholeStore, rebuild
 from handrail.engine.record_writer import RecordWriter
-from handrail.engine.stream_pages import entries_of
+from handrail.engine.retention.archiving import Archiver
+from handrail.engine.stream_pages import entries_of, tombstones_of
 from handrail.foundation.atomic_file import make_private_folder, sync_folder, write_whole
 from handrail.settings import Settings
 from handrail.storage.backups import home_files
@@ -93,6 +94,7 @@ async def _restored_file(
     # Before anything gets the name of a home: a broken backup must not become one that somebody starts to use.
     events, notes = _intact(await prove(work, signed)), list[PayloadErased]()
     if moment is not None:
+        await _bring_back(work / JOURNAL, moment, actor=actor)
         events = await asyncio.to_thread(_place, work / JOURNAL, moment)
         # An erasure after that moment has erased content that is in the cut: its note goes with it, or `verify`
         # would report the content as changed.
@@ -147,6 +149,31 @@ def _place(journal: Path, moment: AtEvent | AtInstant) -> int:
     if not place:
         raise NotFound("the backup has no event up to that instant", hint="name a later one")
     return place
+
+
+async def _bring_back(journal: Path, moment: AtEvent | AtInstant, *, actor: str) -> None:
+    """Put the runs back that were archived after a moment: before it, their events were in the journal."""
+    place = await asyncio.to_thread(_place, journal, moment) if isinstance(moment, AtEvent) else 0
+    async with await SqliteStore.open(journal) as store:
+        later = set[str]()
+        for entry in await entries_of(store, STORE_STREAM):
+            if isinstance(entry.event, RunsArchived):
+                is_later = await asyncio.to_thread(_is_later, journal, entry, moment, place)
+                runs = {one.run for one in entry.event.runs}
+                # Archived, brought back and archived again: the last time counts.
+                later = later | runs if is_later else later - runs
+        late = [stone.stream async for stone in tombstones_of(store) if stone.stream in later]
+        record_writer = RecordWriter(system_clock, system_entropy)
+        # The event about this comes after the moment, so that the cut removes it.
+        if late:
+            await Archiver(store, record_writer).unarchive(late, reason="restored up to an earlier moment", actor=actor)
+
+
+def _is_later(journal: Path, entry: Entry, moment: AtEvent | AtInstant, place: int) -> bool:
+    """Whether an event of the store comes after a moment, which for an event is a place."""
+    if isinstance(moment, AtInstant):
+        return entry.at > moment.at
+    return (place_of(journal, STORE_STREAM, entry.n) or 0) > place
 
 
 async def _cut(home: Path, events: int) -> list[PayloadErased]:

@@ -13,14 +13,17 @@ from typing import Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from handrail.assembly.backups.restoring import fresh_work, put_home, require_new_home
 from handrail.assembly.backups.taking import JOURNAL
 from handrail.domain.errors import IntegrityBroken, Unavailable
+from handrail.domain.journal.archive_file import content_of
+from handrail.domain.journal.archived import ARCHIVES
 from handrail.domain.journal.chain import Head, body_digest
 from handrail.domain.journal.codec import entry_of
 from handrail.domain.journal.event import STORE_STREAM
-from handrail.domain.journal.salvage import LostStream, SalvageResult, salvaged
+from handrail.domain.journal.salvage import FoundEvent, LostStream, SalvageResult, salvaged
 from handrail.domain.journal.store_event import PayloadErased
 from handrail.domain.plural import plural
 from handrail.engine.clock import system_clock, system_entropy
@@ -31,6 +34,7 @@ from handrail.engine.proving.projection_repair import rebuild
 from handrail.engine.reading.ledger import event_view
 from handrail.engine.record_writer import RecordWriter
 from handrail.foundation.atomic_file import make_private_folder, write_whole
+from handrail.storage.archives.archive_folder import ArchiveFolder
 from handrail.storage.backups import home_files
 from handrail.storage.backups.damaged import DamagedJournal, read_damaged
 from handrail.storage.backups.sqlite_copy import write_journal
@@ -56,7 +60,7 @@ class SalvageReport(Struct, frozen=True):
 async def salvage_journal(journal: Path, home: Path, *, reason: str, actor: str) -> SalvageReport:
     """Bring everything that can be proved out of a damaged journal into a new home."""
     require_new_home(home)
-    damaged = await asyncio.to_thread(read_damaged, journal)
+    damaged = await asyncio.to_thread(_with_archives, await asyncio.to_thread(read_damaged, journal), journal)
     log = CheckpointFile(journal.parent / home_files.CHECKPOINTS)
     found = salvaged(
         damaged.events, ends=await _signed_ends(log), rows=damaged.rows, definitions=frozenset(damaged.definitions)
@@ -79,6 +83,19 @@ async def salvage_journal(journal: Path, home: Path, *, reason: str, actor: str)
     return SalvageReport(home, events, len(found.whole), len(damaged.definitions), found.lost)
 
 
+def _with_archives(damaged: DamagedJournal, journal: Path) -> DamagedJournal:
+    """The same, with the runs of all archives that are intact: in the new journal they are not archived."""
+    folder, events, definitions = ArchiveFolder.beside(journal), list(damaged.events), dict(damaged.definitions)
+    for archive in folder.names():
+        try:
+            content = content_of(folder.read(archive), archive)
+        except IntegrityBroken:
+            continue  # its runs are reported as lost: their rows say that there were some
+        events += [FoundEvent(one.place, one.record) for run in content.runs.values() for one in run]
+        definitions |= content.definitions
+    return replace(damaged, events=events, definitions=definitions)
+
+
 async def _signed_ends(log: CheckpointFile) -> list[Head]:
     """The ends of streams that checkpoints have signed; of a damaged log, those before the damage."""
     ends: dict[str, Head] = {}
@@ -95,6 +112,7 @@ def _write(old: Path, work: Path, found: SalvageResult, damaged: DamagedJournal)
     """Write the new home: the files of the old one, the journal, and the beginnings of streams that are not whole."""
     make_private_folder(work)
     names = [name for keys in (False, True) for name in home_files.names_of(old, keys=keys)] if _is_home(old) else []
+    names = [name for name in names if name != ARCHIVES]
     for file in home_files.files_below(old, [*names, home_files.CHECKPOINTS]):
         copy = work / file.relative_to(old)
         make_private_folder(copy.parent)

@@ -50,6 +50,8 @@ class Trail:
         self.store: list[Record] = []
         """The events of the store's own stream."""
         self.erased: list[tuple[int, Record]] = []
+        self.removed: dict[str, Any] = {}
+        """By stream whose events are archived: the digest of the hashes that are left of them."""
         self._found: dict[tuple[str, int], tuple[int, str]] = {}
         self._gaps: list[Gap] = []
         self._checkpoints = list(reversed(checkpoints))
@@ -77,7 +79,7 @@ class Trail:
         hashes: list[bytes] = []
         at_place = self.events
         for row in batch:
-            row_lane, seq, stream, n, at, kind, actor, step, attempt, version, salt, body, event_hash, erased = row
+            row_lane, seq, stream, n, _, kind, _, _, _, _, _, _, event_hash, erased = row
             if row_lane != lane:
                 self._leave(lane, place, hashes)
                 hashes = []
@@ -101,15 +103,10 @@ class Trail:
                 self._note_number(stream, n, at_place, last_n)
                 if n <= last_n:
                     continue  # it was moved after its successors: the stream's end stays where it is
-            else:
-                try:  # chain_hash, inlined: this runs for every event
-                    inner = _sha256(salt + body).digest() if erased is None else erased
-                    header = _encode((version, stream, n, at, kind, actor, step, attempt))
-                    is_valid = _sha256(prev + header + inner).digest() == event_hash
-                except TypeError:  # a column has a type that handrail never writes
-                    is_valid = False
-                if not is_valid:
-                    self._note(stream, n, at_place, "its hash does not match its content and place")
+            elif kind is None:  # only the hash is left: the event that says so vouches for it, and checkpoints
+                self.removed.setdefault(stream, _sha256()).update(event_hash)
+            elif not _is_chained(prev, row):
+                self._note(stream, n, at_place, "its hash does not match its content and place")
             # Also after a break, so that one changed event is one break and not one for every event behind it.
             ends[stream] = (n, event_hash, at_place)
             hashes.append(event_hash)
@@ -243,6 +240,17 @@ class Trail:
             first = self._sealed + 1
             reason = f"places {first} to {checkpoint.events} are not in the order of checkpoint {checkpoint.number}"
             self._note(JOURNAL, first, first, reason)
+
+
+def _is_chained(prev: bytes, row: Row) -> bool:
+    """chain_hash over plain columns: this runs for every event."""
+    _, _, stream, n, at, kind, actor, step, attempt, version, salt, body, event_hash, erased = row
+    try:
+        inner = _sha256(salt + body).digest() if erased is None else erased
+        header = _encode((version, stream, n, at, kind, actor, step, attempt))
+        return bool(_sha256(prev + header + inner).digest() == event_hash)
+    except TypeError:  # a column has a type that handrail never writes
+        return False
 
 
 def _of_lane(lane: int) -> str:

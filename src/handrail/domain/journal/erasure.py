@@ -100,6 +100,9 @@ FIELDS: Final[Mapping[type[e.Event], Fields]] = {
     s.JournalAccepted: Fields(kept=("reason", "found")),
     s.StoreRestored: Fields(kept=("backup", "until")),
     s.PayloadErased: Fields(kept=("stream", "digest", "residue", "reason")),
+    s.RunsArchived: Fields(kept=("archive", "digest", "reason")),
+    s.RunsUnarchived: Fields(kept=("archive", "runs", "reason")),
+    s.ArchivedRunsDeleted: Fields(kept=("archive", "runs", "reason", "remains", "digest")),
 }
 
 

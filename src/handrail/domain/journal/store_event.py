@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from msgspec import field
+from msgspec import Struct, field
 
 from handrail.domain.journal.fact import Fact
 
@@ -101,6 +101,44 @@ class PayloadErased(Fact, frozen=True):
     reason: str
 
 
+class ArchivedRun(Struct, frozen=True):
+    """A run whose events were moved into an archive file: how many, and what proves them."""
+
+    run: str
+    n: int
+    hashes: str
+    """The digest of the hashes of all its events, in their order: the last of them is the head."""
+
+
+class RunsArchived(Fact, frozen=True):
+    """The events of ended runs were moved into an archive file, whose digest this is; their places and hashes stay."""
+
+    archive: str
+    digest: str
+    runs: tuple[ArchivedRun, ...]
+    reason: str = ""
+
+
+class RunsUnarchived(Fact, frozen=True):
+    """The events of archived runs are back in the journal, at their places."""
+
+    archive: str
+    runs: tuple[str, ...]
+    reason: str = ""
+
+
+class ArchivedRunsDeleted(Fact, frozen=True):
+    """The events of archived runs were deleted; their places and hashes stay. `remains` is the archive file
+    with the other runs of the old one, and `digest` that file's; empty if there were no others."""
+
+    archive: str
+    runs: tuple[str, ...]
+    reason: str
+    remains: str = ""
+    digest: str = ""
+
+
 ServerEvent: TypeAlias = BreakerOpened | BreakerProbed | BreakerClosed
 PlanEvent: TypeAlias = PlanSaved | PlanRetired
-StoreEvent: TypeAlias = StoreCreated | NodeAdmitted | JournalAccepted | StoreRestored | PayloadErased
+RetentionEvent: TypeAlias = RunsArchived | RunsUnarchived | ArchivedRunsDeleted
+StoreEvent: TypeAlias = StoreCreated | NodeAdmitted | JournalAccepted | StoreRestored | PayloadErased | RetentionEvent

@@ -47,6 +47,8 @@ class Act(StrEnum):
     EXECUTE = "execute a run: attempts, timers, rounds, ends"
     ADOPT = "adopt a run into another project"
     PAUSE_NODE = "pause or resume a node"
+    ARCHIVE = "archive ended runs, or bring them back"
+    DELETE_ARCHIVED = "delete archived runs"
     OPERATE = "erase a payload, restore a backup, or accept a journal that differs from its checkpoint"
 
 

@@ -53,10 +53,10 @@ _PEOPLE_AND_AGENTS: Final = PolicyRow(Right.YES, Right.YES)
 TABLE: Final[Mapping[Act, PolicyRow]] = {
     Act.START: _PEOPLE_AND_AGENTS,
     Act.FORK: _PEOPLE_AND_AGENTS,
-    Act.PAUSE: _PEOPLE_AND_AGENTS,
+    Act.PAUSE: _EVERYBODY,  # the engine asks about abandoned runs that way, where [retention] says so
     Act.RESUME: _PEOPLE_AND_AGENTS,
     Act.RESUME_FOR_PERSON: PolicyRow(Right.YES, Right.NO, why="a person paused this run"),
-    Act.CANCEL: _PEOPLE_AND_AGENTS,
+    Act.CANCEL: _EVERYBODY,  # and ends them if they are not answered
     Act.COMPENSATE: _EVERYBODY,  # the engine does it where `on_failure: compensate` says so
     Act.SUBMIT: _PEOPLE_AND_AGENTS,
     Act.SUBMIT_AFTER_LIMIT: PolicyRow(Right.YES, Right.NO, why="its output was refused too often"),
@@ -76,10 +76,15 @@ TABLE: Final[Mapping[Act, PolicyRow]] = {
     Act.EXECUTE: PolicyRow(Right.NO, Right.NO, Right.YES, why="only handrail itself executes runs"),
     Act.ADOPT: PolicyRow(Right.YES, Right.NO, why="only people move runs between projects"),
     Act.PAUSE_NODE: PolicyRow(Right.YES, Right.NO, why="only people decide which machines work"),
+    # handrail itself archives where [retention] of HANDRAIL_HOME says so; nothing is lost by that.
+    Act.ARCHIVE: PolicyRow(Right.YES, Right.NO, Right.YES, why="only the operator decides what leaves the journal"),
+    Act.DELETE_ARCHIVED: PolicyRow(Right.YES, Right.NO, why="only a person deletes what was archived"),
     Act.OPERATE: PolicyRow(Right.YES, Right.NO, why="only the operator changes what is stored"),
 }
 
 HOW_A_PERSON: Final[Mapping[Act, str]] = {
+    Act.ARCHIVE: "ask the operator: `handrail db archive RUN`",
+    Act.DELETE_ARCHIVED: "ask the operator: `handrail db archive --delete RUN`",
     Act.RESUME_FOR_PERSON: "ask the person to resume it: `handrail run resume RUN`",
     Act.SUBMIT_AFTER_LIMIT: "ask the user to decide: `handrail run retry RUN STEP` or `handrail run skip RUN STEP`",
     Act.SKIP_CHECKS: "do the step and submit it, or ask the user to run `handrail run skip RUN STEP`",

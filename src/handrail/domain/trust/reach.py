@@ -97,6 +97,7 @@ REACHES: Final[tuple[SettingReach, ...]] = (
     _tightens("http", "allow", stricter=Stricter.FEWER, otherwise=(), why="which private addresses can be reached"),
     SettingReach(("models", ANY_NAME), Reach.FREE, "hints about models"),
     _home("policy", why="what agents may do by themselves"),
+    _home("retention", why="when runs of all projects leave the journal, and which count as abandoned"),
     _home("secrets", why="which variables plans may read"),
     _trusted("servers", ANY_NAME, ANY_NAME, why="limits that a server or its user has set"),
     _tightens("shell", "allow", stricter=Stricter.NO, otherwise=False, why="whether plans run commands"),

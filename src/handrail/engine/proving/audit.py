@@ -8,7 +8,7 @@ and checkpoint log that were both restored to the same earlier state. Receipts r
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from handrail.domain.errors import IntegrityBroken, NotFound
 from handrail.domain.instant import instant_text
+from handrail.domain.journal.archived import ArchivedRuns, archived_runs
 from handrail.domain.journal.chain import Break, Head, Record, first_break
 from handrail.domain.journal.chain_walk import NEVER, Trail
 from handrail.domain.journal.checkpoint import (
@@ -32,6 +33,7 @@ from handrail.domain.journal.event import STORE_STREAM, Entry
 from handrail.domain.journal.mark import Mark
 from handrail.domain.journal.store_event import JournalAccepted, PayloadErased, StoreCreated
 from handrail.domain.journal.witnessed import Copies
+from handrail.domain.plural import plural
 from handrail.engine.proving import evidence
 from handrail.engine.proving.checkpointer import CheckpointLog, Verifier, signature_problem, store_created
 from handrail.engine.proving.projection_repair import ChangeOf, WholeStore
@@ -169,14 +171,27 @@ async def _look_at_events(
     trail = Trail(sealed)
     await _follow(store, trail, [checkpoint.mark for checkpoint in sealed])
     entries, unreadable = _entries(trail.store)
-    # An erasure of an event that is gone altogether says nothing about its content; that it is gone is found elsewhere.
-    notes = [one for one in _erasures(entries) if one.event <= trail.ends.get(one.stream, _NONE)[0]]
+    # An erasure of an event that is gone altogether, or archived, says nothing about its content here; that it is gone
+    # is found elsewhere.
+    notes = [
+        one
+        for one in _erasures(entries)
+        if one.event <= trail.ends.get(one.stream, _NONE)[0] and one.stream not in trail.removed
+    ]
     erasures = evidence.erasure_breaks([record for _, record in trail.erased], notes)
     breaks = [*swapped, *_in_order(trail, erasures), *unreadable, *_other_key(entries, seals, verifier)]
+    archived = archived_runs(entries)
+    left = {run: (trail.ends[run][0], digest.hexdigest()) for run, digest in trail.removed.items()}
+    breaks += evidence.archive_breaks(left, archived) + await evidence.archive_file_breaks(
+        store, _reader(store), archived, left
+    )
     # A stream with a broken chain is reported once: what its rows say then means nothing.
-    breaks += await _beside_the_chain(store, trail, fold, is_broken={broken.stream for broken in breaks})
+    deleted = {run for run in left if run in archived.runs and run not in archived.files}
+    is_broken = {broken.stream for broken in breaks} | deleted
+    breaks += await _beside_the_chain(store, trail, fold, is_broken=is_broken)
     signed = min(trail.events, seals.checkpoints[-1].events) if seals.checkpoints and not swapped else 0
-    return _Inspection(trail.events, len(trail.ends), signed, breaks, notes=_accepted(entries))
+    remarks = [*_accepted(entries), *_archived(left, archived)]
+    return _Inspection(trail.events, len(trail.ends), signed, breaks, notes=remarks)
 
 
 def _in_order(trail: Trail, erasures: list[Break]) -> list[Break]:
@@ -308,6 +323,19 @@ def _other_key(entries: Sequence[Entry], seals: _ReadCheckpoints, verifier: Veri
 
 def _erasures(entries: Sequence[Entry]) -> list[PayloadErased]:
     return [entry.event for entry in entries if isinstance(entry.event, PayloadErased)]
+
+
+def _reader(store: WholeStore) -> evidence.ReadArchive:
+    """Reads archives in a thread: there may be thousands, and others work meanwhile."""
+    return lambda archive: asyncio.to_thread(store.archives().files.read, archive)
+
+
+def _archived(left: Collection[str], archived: ArchivedRuns) -> list[str]:
+    if not left:
+        return []
+    deleted = sum(1 for run in left if run not in archived.files)
+    more = f"; the events of {deleted:,} of them were deleted" if deleted else ""
+    return [f"{plural(len(left), 'run')} archived in {plural(len(archived.needed_by(left)), 'file')}{more}"]
 
 
 def _accepted(entries: Sequence[Entry]) -> list[str]:

@@ -4,10 +4,10 @@ Async; uses only protocols. audit.py verifies the whole journal."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from operator import attrgetter
+from operator import itemgetter
 from typing import Final, Protocol
 
 from msgspec.structs import replace
@@ -31,10 +31,12 @@ from handrail.domain.journal.codec import entry_of
 from handrail.domain.journal.event import STORE_STREAM
 from handrail.domain.journal.mark import START, Mark
 from handrail.domain.journal.store_event import StoreCreated
-from handrail.engine.journal import Placed, mark_after
+from handrail.engine.journal import Row
 from handrail.engine.passed_in import Clock
 
 SEALS_MAX: Final = 50
+LANE, PLACE, STREAM, N, HASH = 0, 1, 2, 3, 12
+"""Where these columns are in a row of the store."""
 FOUND_MAX: Final = 20
 
 
@@ -103,8 +105,8 @@ class CheckpointedStore(Protocol):
         """The mark of everything in the store."""
         ...
 
-    def scan(self, *, after: Mark = START, size: int = 2_000) -> AsyncIterator[list[Placed]]:
-        """All records behind a mark, in batches, from one consistent snapshot: each stream and each lane in order."""
+    def rows(self, *, after: Mark = START, stops: Sequence[Mark] = (), size: int = 2_000) -> AsyncIterator[list[Row]]:
+        """All events behind a mark as plain columns, in batches, also what is left of those that are archived."""
         ...
 
 
@@ -171,11 +173,14 @@ class Checkpointer:
         """The events behind a mark: up to where, in which order by lane, and the ends of the streams that changed."""
         heads: dict[str, Head] = {}
         orders: dict[int, Order] = {}
-        async for batch in self.store.scan(after=mark):
-            for lane, placed in groupby(batch, key=attrgetter("lane")):
-                orders.setdefault(lane, Order()).add(one.record.hash for one in placed)
-            heads |= {one.record.stream: Head(one.record.stream, one.record.n, one.record.hash) for one in batch}
-            mark = mark_after(mark, batch)
+        async for batch in self.store.rows(after=mark):  # with the places and hashes of archived events
+            for lane, placed in groupby(batch, key=itemgetter(LANE)):
+                orders.setdefault(lane, Order()).add(row[HASH] for row in placed)
+            ends = {row[STREAM]: Head(row[STREAM], row[N], row[HASH]) for row in batch}
+            _require_readable(ends.values())
+            heads |= ends
+            lanes = {row[LANE]: row[PLACE] for row in batch}
+            mark = Mark.of(mark.counts | lanes)
         return mark, {lane: order.text() for lane, order in orders.items()}, heads
 
     async def _differences(self, last: SealedCheckpoint) -> list[Break]:
@@ -232,6 +237,12 @@ def signature_problem(sealed: SealedCheckpoint, verifier: Verifier) -> str | Non
     if not signer.holds(checkpoint_bytes(sealed.checkpoint), sealed.signature_bytes):
         return "its signature is invalid: it was edited"
     return None
+
+
+def _require_readable(heads: Iterable[Head]) -> None:
+    for head in heads:
+        if type(head.stream) is not str or type(head.n) is not int or type(head.hash) is not bytes:
+            raise IntegrityBroken(f"an event of {head.stream!r} can't be read: its row is damaged")
 
 
 def found_text(breaks: Sequence[Break]) -> str:

@@ -6,19 +6,21 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from handrail.domain.errors import IntegrityBroken, Invalid
+from handrail.domain.errors import EventsDeleted, IntegrityBroken, Invalid
+from handrail.domain.journal.archive_file import digest_of
+from handrail.domain.journal.archived import ARCHIVES, ArchivedRuns, archived_runs
 from handrail.domain.journal.chain import RECEIPT_DIGITS, Break, Record, body_digest
 from handrail.domain.journal.codec import entry_of
-from handrail.domain.journal.event import PLAN_PREFIX, RUN_PREFIX, RunStarted
+from handrail.domain.journal.event import PLAN_PREFIX, RUN_PREFIX, STORE_STREAM, RunStarted
 from handrail.domain.journal.store_event import PayloadErased, PlanSaved
 from handrail.domain.project import plan_in, row_stream
 from handrail.engine.proving.projection_repair import TRIES_MAX, ChangeOf, WholeStore, difference, plan_rows, run_rows
-from handrail.engine.stream_pages import pages_of
+from handrail.engine.stream_pages import entries_of, pages_of
 
 DEFINITIONS: Final = "definitions"
 """The `stream` of a break in the text of a definition."""
@@ -28,6 +30,9 @@ ROWS: Final = "rows"
 
 Wanted: TypeAlias = dict[str, str]
 """By content hash of a definition: a stream that is pinned to it."""
+
+ReadArchive: TypeAlias = Callable[[str], Awaitable[bytes]]
+"""How the bytes of an archive are read."""
 
 _RECEIPT: Final = re.compile(rf"([1-9][0-9]{{0,17}}):([0-9a-f]{{{RECEIPT_DIGITS},64}})")
 
@@ -56,6 +61,39 @@ def erasure_breaks(erased: Iterable[Record], notes: Iterable[PayloadErased]) -> 
     return found + [Break(stream, n, "it was erased, but has content again") for stream, n in noted]
 
 
+def archive_breaks(left: Mapping[str, tuple[int, str]], noted: ArchivedRuns) -> list[Break]:
+    """Runs whose events are gone without an event that says so, or not as it says: `left` has, by run, how many hashes
+    are left, and their digest."""
+    found = []
+    for run, (n, digest) in left.items():
+        note = noted.runs.get(run)
+        if note is None:
+            found.append(Break(run, 1, "its events are gone, and no runs_archived event says so"))
+        elif (note.n, note.hashes) != (n, digest):
+            found.append(Break(run, n, "what is left of it differs from what its archiving recorded"))
+    return found
+
+
+async def archive_file_breaks(
+    store: WholeStore, read: ReadArchive, noted: ArchivedRuns, left: Collection[str]
+) -> list[Break]:
+    """Archive files that the runs in `left` need, and that are missing or not as they were written."""
+    found = []
+    for archive, digest in noted.needed_by(left).items():
+        try:
+            data = await read(archive)
+        except IntegrityBroken as error:
+            found.append(Break(ARCHIVES, 0, str(error)))
+            continue
+        if digest_of(data) != digest:
+            found.append(Break(ARCHIVES, 0, f"the archive {archive} is not the one that was written: it was changed"))
+    if not found:
+        return []
+    # Another process may have brought its runs back, and removed it, since the journal was read.
+    now = archived_runs(await entries_of(store, STORE_STREAM)).needed_by(left)
+    return [broken for broken in found if any(archive in broken.reason for archive in now)]
+
+
 async def receipt_breaks(store: WholeStore, receipts: Sequence[tuple[str, str]]) -> list[Break]:
     """Receipts, each with its stream, that the journal contradicts."""
     found = []
@@ -66,7 +104,7 @@ async def receipt_breaks(store: WholeStore, receipts: Sequence[tuple[str, str]])
         n = int(parts[1])
         try:
             records = await store.read(stream, after=n - 1, limit=1)
-        except IntegrityBroken as error:
+        except (IntegrityBroken, EventsDeleted) as error:
             found.append(Break(stream, n, str(error)))
             continue
         if not records or records[0].n != n:
@@ -120,7 +158,7 @@ async def row_break(store: WholeStore, stream: str) -> Break | None:
             row = await _row_end(store, stream)
             n = row.n if row else 0
             broken = _row_judged(stream, row, await store.read(stream, after=max(n - 1, 0), limit=2))
-        except IntegrityBroken as error:
+        except (IntegrityBroken, EventsDeleted) as error:
             return Break(stream, n, str(error))
         if broken is None:
             return None

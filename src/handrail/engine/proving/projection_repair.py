@@ -14,6 +14,7 @@ from handrail.domain.project import plan_in, row_stream, scoped
 from handrail.engine.fleet.node_table import NodeTable
 from handrail.engine.journal import Archive, Journal, ProjectionReader
 from handrail.engine.proving.stream_fold import change_of
+from handrail.engine.run_archive import ArchivingStore
 from handrail.engine.running.lease import Leases
 from handrail.engine.stream_pages import PAGE, entries_of
 
@@ -23,7 +24,7 @@ ChangeOf: TypeAlias = Callable[[str, Iterable[Entry]], Change]
 """How a stream's events become its projection rows."""
 
 
-class WholeStore(Journal, ProjectionReader, Archive, Leases, Protocol):
+class WholeStore(Journal, ProjectionReader, Archive, ArchivingStore, Leases, Protocol):
     """A whole store: its events, its projections, its file, its leases, and who works on it."""
 
     def nodes(self) -> NodeTable:
@@ -37,7 +38,8 @@ async def rebuild(store: WholeStore, *, fold: ChangeOf = change_of) -> int:
     streams = {head.stream for head in heads}
     rewritten = 0
     for stream in sorted(streams):
-        rewritten += await _rewrite(store, stream, fold)
+        if not await _is_deleted(store, stream):
+            rewritten += await _rewrite(store, stream, fold)
     async for stream in streams_with_rows(store):
         if stream not in streams and not await store.read(stream, limit=1):
             await store.forget(stream)
@@ -112,6 +114,12 @@ async def _rewrite(store: WholeStore, stream: str, fold: ChangeOf) -> bool:
             return tries > 0
         await store.rebuild(stream, await folded_change(store, stream, fold))
     raise Unavailable(f"{stream} changes too fast to be rebuilt", hint="repeat it when the run is idle")
+
+
+async def _is_deleted(store: WholeStore, stream: str) -> bool:
+    """Whether nothing is left of a run that its rows could be compared with."""
+    stone = await store.archives().tombstone(stream) if stream.startswith(RUN_PREFIX) else None
+    return stone is not None and not stone.archive
 
 
 def _compared(stored: Change, folded: Change) -> str | None:

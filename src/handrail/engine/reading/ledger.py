@@ -17,6 +17,8 @@ from handrail.domain.journal.event import PLAN_PREFIX, RUN_PREFIX, SERVER_PREFIX
 from handrail.domain.journal.event_times import INSTANTS
 from handrail.domain.project import plan_in, scoped, server_in
 from handrail.engine.journal import FAR_FUTURE, LAST, Archive, Journal, ProjectionReader
+from handrail.engine.run_archive import ArchivingStore
+from handrail.engine.stream_pages import tombstones_of
 
 SHOWN_MAX: Final = 1_000
 BATCH: Final = 1_000
@@ -71,7 +73,7 @@ class Found(Struct, frozen=True):
     after: int | None
 
 
-class LedgerStore(Archive, ProjectionReader, Protocol):
+class LedgerStore(Archive, ProjectionReader, ArchivingStore, Protocol):
     """What the ledger needs of a store besides the journal itself."""
 
 
@@ -171,7 +173,8 @@ class Ledger:
         return [hit.record for hit in reversed(found.hits)]
 
     async def export(self, stream: str | None = None) -> AsyncIterator[dict[str, Any]]:
-        """Every event, of one stream or all, with everything needed to verify the chain elsewhere."""
+        """Every event, of one stream or all, with everything needed to verify the chain elsewhere. Archived runs come
+        last, one after the other; those that were deleted are left out."""
         # The hash before each event goes with it, so that the export alone is enough to check the chain.
         ends: dict[str, bytes] = {}
         if stream is not None:
@@ -182,6 +185,17 @@ class Ledger:
                 if stream is None or record.stream == stream:
                     yield {"seq": placed.seq, **export_view(record, ends.get(record.stream, GENESIS))}
                     ends[record.stream] = record.hash
+        async for view in self._export_archived(stream):
+            yield view
+
+    async def _export_archived(self, stream: str | None) -> AsyncIterator[dict[str, Any]]:
+        async for stone in tombstones_of(self.archive):
+            if stream not in (None, stone.stream) or not stone.archive:
+                continue
+            before = GENESIS
+            for placed in await self.archive.archives().placed(stone.stream):
+                yield {"seq": placed.seq, **export_view(placed.record, before)}
+                before = placed.record.hash
 
 
 def event_view(record: Record) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from handrail.domain.control.control_commands import closing_command, command_of, only_step
 from handrail.domain.control.forking import fork_request
-from handrail.domain.errors import Conflict, Invalid
+from handrail.domain.errors import Conflict, Invalid, RunArchived
 from handrail.domain.journal.event import How
 from handrail.domain.json import digest
 from handrail.domain.policy.act import Act, act_of
@@ -75,6 +75,8 @@ class Control:
             commands = [command_of(run, action, step, actor=actor, reason=reason, output=output)]
         try:
             after = await self.dispatch.grant(run_id, *commands, actor=actor)
+        except RunArchived:
+            raise
         except Conflict as error:
             current = await self.dispatch.current(run_id)
             # Read again for the hint: what is legal now is what the caller needs to know, not what was when they

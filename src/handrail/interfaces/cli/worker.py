@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from handrail.assembly.backups.schedule import keeping_schedule
 from handrail.assembly.opening import Assembly, ProjectAssemblies, open_assemblies, projects_of, real_folder
+from handrail.assembly.retention.schedule import keeping_retention
 from handrail.domain.definition.duration import duration_ms
 from handrail.domain.errors import HandrailError, Limited, NotFound, Unavailable
 from handrail.domain.project import Project
@@ -108,6 +109,7 @@ async def command(
     process = ProcessFigures() if metrics is not None else None
     async with (
         keeping_schedule(own),
+        keeping_retention(own),
         open_assemblies(own, actor="worker", measures=process or NO_MEASURES) as opener,
         AsyncExitStack() as more,
     ):

@@ -23,7 +23,7 @@ LEFT_OUT: Final = frozenset(
         *("journal.db", "journal.db-wal", "journal.db-shm"),  # the journal is a part of its own
         *("logs", "cache", "workers", "server", "server.json"),  # created again
         "console-sessions.json",  # people sign in again
-        *("backups.json", "following.json"),  # of this home, not of its content
+        *("backups.json", "following.json", "pruned"),  # of this home, not of its content
     }
 )
 KEYS: Final = frozenset({"keys", "http-token", "console-key"})

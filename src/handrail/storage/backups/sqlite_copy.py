@@ -27,8 +27,12 @@ COPY: Final = "VACUUM INTO ?"
 SCHEMA: Final = "SELECT max(number) FROM migration"
 """The number of the newest migration."""
 
-PLACE: Final = "SELECT seq FROM event WHERE stream = ? AND n = ?"
-"""The position of an event."""
+PLACE: Final = """
+    SELECT seq FROM event WHERE stream = :stream AND n = :n
+    UNION ALL
+    SELECT seq FROM removed_event, (SELECT number, first, last FROM tombstone WHERE stream = :stream) AS stone
+    WHERE seq BETWEEN stone.first AND stone.last AND tombstone = stone.number AND n = :n"""
+"""The position of an event, also of an archived one."""
 
 PLACE_AT: Final = "SELECT coalesce(min(seq) - 1, (SELECT max(seq) FROM event), 0) FROM event WHERE at > ?"
 """The position before the first event that is later than an instant: also if a clock was set back, none is later."""
@@ -47,6 +51,16 @@ ATTACH: Final = "ATTACH ? AS whole"
 
 COPY_EVENTS: Final = "INSERT INTO event SELECT * FROM whole.event WHERE seq <= ? ORDER BY seq"
 """Copy the first events."""
+
+COPY_TOMBSTONES: Final = "INSERT INTO tombstone SELECT * FROM whole.tombstone"
+"""Copy what is left of archived runs: those that were archived later are back among the events."""
+
+COPY_REMOVED: Final = "INSERT INTO removed_event SELECT * FROM whole.removed_event ORDER BY seq"
+"""Copy what is left of their events."""
+
+COPY_ROWS: Final = """
+    INSERT INTO run SELECT * FROM whole.run WHERE id IN (SELECT stream FROM whole.tombstone WHERE archive = '')"""
+"""Copy the rows of runs that were deleted: there are no events to rebuild them from."""
 
 COPY_DEFINITIONS: Final = "INSERT INTO definition SELECT * FROM whole.definition"
 """Copy all definitions: they are named by their hash, so that those of later runs do no harm."""
@@ -67,7 +81,7 @@ def copy_of(journal: Path, target: Path, *, busy_ms: int) -> int:
 def place_of(journal: Path, stream: str, n: int) -> int | None:
     """The position of an event in a journal; None if it has no such event."""
     with closing(open_reader(StoreLocation(path=journal, busy_ms=0, read_only=True))) as connection:
-        row = connection.execute(PLACE, (stream, n)).fetchone()
+        row = connection.execute(PLACE, {"stream": stream, "n": n}).fetchone()
     return int(row[0]) if row else None
 
 
@@ -78,13 +92,18 @@ def place_until(journal: Path, at: int) -> int:
 
 
 def cut_copy(journal: Path, target: Path, *, until: int) -> None:
-    """Write the events up to a position into a new journal, without projections: they are rebuilt from the events."""
+    """Write the events up to a position into a new journal, without projections: they are rebuilt from the events.
+
+    All archived runs must have been archived before that position."""
     place = StoreLocation(path=target, busy_ms=0, read_only=False)
     try:
         with closing(open_writer(place, shipped())) as connection:
             connection.execute(ATTACH, (str(journal),))
             connection.execute("BEGIN IMMEDIATE")
             copied = connection.execute(COPY_EVENTS, (until,)).rowcount
+            connection.execute(COPY_TOMBSTONES)
+            copied += max(0, connection.execute(COPY_REMOVED).rowcount)
+            connection.execute(COPY_ROWS)
             connection.execute(COPY_DEFINITIONS)
             connection.execute("COMMIT")
     except BELOW as error:
@@ -116,7 +135,11 @@ def counts_of(journal: Path) -> JournalCounts:
             (events, _, last) = connection.execute(queries.COUNT).fetchone()
             latest = connection.execute(LATEST, (last,)).fetchone()
             (definitions,) = connection.execute(DEFINITIONS).fetchone()
-            heads = rows.heads(connection.execute(queries.HEADS_OF_ALL).fetchall())
+            (has_archives,) = connection.execute(queries.HAS_ARCHIVES).fetchone()
+            if has_archives:
+                events += connection.execute(queries.COUNT_REMOVED).fetchone()[0]
+            ends = queries.HEADS_WITH_ARCHIVED if has_archives else queries.HEADS_OF_ALL
+            heads = rows.heads(connection.execute(ends).fetchall())
     except BELOW as error:
         raise store_error(error, place) from error
     return JournalCounts(

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from handrail.domain.errors import Conflict, NotFound
 from handrail.domain.journal.chain import GENESIS, Record
 from handrail.domain.journal.event import PLAN_PREFIX
@@ -32,13 +34,15 @@ async def rebuild(connection: Connection, streams: Streams, stream: str, change:
     # An append between reading the events and writing the rows would leave rows of an older state.
     await connection.execute(queries.LOCK_STREAM, stored(stream))
     if await _event(connection, stream) is None:
-        raise NotFound(f"there is no stream {stream!r}")
+        if not await connection.fetchval(queries.IS_ARCHIVED, stored(stream)):
+            raise NotFound(f"there is no stream {stream!r}")
+        change = replace(change, steps=())  # of an archived run, only its own row is here
     await _replace(connection, streams, stream, change)
 
 
 async def forget(connection: Connection, streams: Streams, stream: str) -> None:
     """Remove the projections of a stream that has no events."""
-    if await _event(connection, stream) is not None:
+    if await _event(connection, stream) or await connection.fetchval(queries.IS_ARCHIVED, stored(stream)):
         raise Conflict(f"{stream} has events; only a stream without events can be forgotten")
     await _replace(connection, streams, stream, NO_CHANGE)
 
@@ -49,7 +53,7 @@ async def erase(
     """Replace the stored record with `record`, append the note, and rewrite the projections of its stream."""
     require_erasure(await _event(connection, record.stream, record.n), record)
     # In the same transaction: there is never an erased event without the event that says so.
-    await _append(connection, LaneAppend(note, NO_CHANGE))
+    await append_note(connection, note)
     await connection.execute(
         queries.ERASE_EVENT, record.salt, record.body, record.erased, stored(record.stream), record.n
     )
@@ -57,8 +61,9 @@ async def erase(
     streams.forget()
 
 
-async def _append(connection: Connection, append: LaneAppend) -> None:
-    """LaneAppend inside this transaction, or raise why not."""
+async def append_note(connection: Connection, note: Sequence[Record]) -> None:
+    """Append an event of the store inside this transaction, or raise why not."""
+    append = LaneAppend(note, NO_CHANGE)
     rows = await connection.fetch(queries.ENDS, [stored(append.stream)])
     _, n, hash_, owner, epoch, has_run = rows[0]
     batch = Batch()

@@ -19,13 +19,19 @@ from handrail.domain.errors import Conflict, IntegrityBroken, Unavailable
 from handrail.domain.journal.chain import Head, Record
 from handrail.domain.journal.event import STORE_STREAM
 from handrail.storage.migrations import Migration
+from handrail.storage.postgres import queries
 from handrail.storage.postgres.address import Address
 from handrail.storage.postgres.connections import Connection, Connections
 from handrail.storage.postgres.faults import BELOW, store_error
 from handrail.storage.postgres.migration import migrate, missing, shipped
 
-TABLES: Final = ("definition", "run", "step", "plan", "event", "head", "checkpoint", "run_secret", "lane")
+TABLES: Final = (
+    *("definition", "run", "step", "plan", "event", "tombstone", "removed_event", "head", "checkpoint", "run_secret"),
+    "lane",
+)
 """In this order: a row comes after those that it refers to."""
+SINCE: Final = {"tombstone": 6, "removed_event": 6}
+"""The migration that has made a table, if it was not the first."""
 DESCRIPTION: Final = "tables.json"
 COPY_S: Final = 86_400.0
 
@@ -40,12 +46,15 @@ ERAS: Final = "select id from handrail.era order by id"
 SCHEMA: Final = "select max(number) from handrail.migration"
 """The number of the newest migration."""
 
-ENDS: Final = "select stream, n, hash from handrail.head where n > 0"
+ENDS: Final = queries.HEADS_OF_ALL
 """The ends of all streams."""
 
+ENDS_BEFORE: Final = "select stream, n, hash from handrail.head where n > 0"
+"""The same in a store from before runs were archived."""
+
 COUNTS: Final = """
-    select (select count(*) from handrail.event), (select coalesce(max(at), 0) from handrail.event),
-        (select count(*) from handrail.definition)"""
+    select (select coalesce(sum(last), 0) from handrail.lane)::bigint,
+        (select coalesce(max(at), 0) from handrail.event), (select count(*) from handrail.definition)"""
 """How many events and definitions there are, and the newest instant."""
 
 CHECKPOINTS: Final = """
@@ -136,7 +145,7 @@ async def _dumped(connections: Connections, folder: Path) -> Dumped:
     async with connections.snapshot() as connection:
         schema = int(await connection.fetchval(SCHEMA))
         eras = tuple(int(row[0]) for row in await connection.fetch(ERAS))
-        for name in TABLES:
+        for name in _tables(schema):
             columns = tuple(str(row[0]) for row in await connection.fetch(COLUMNS, name))
             tables.append(DumpedTable(name, columns))
             query = f"select {', '.join(columns)} from handrail.{name}"  # noqa: S608 - names of our own tables
@@ -151,11 +160,17 @@ async def _dumped(connections: Connections, folder: Path) -> Dumped:
 
 
 async def _counts(connection: Connection) -> JournalCounts:
-    heads = [Head(*row) for row in await connection.fetch(ENDS)]
+    ends = ENDS if int(await connection.fetchval(SCHEMA)) >= SINCE["tombstone"] else ENDS_BEFORE
+    heads = [Head(*row) for row in await connection.fetch(ends)]
     events, latest, definitions = await connection.fetchrow(COUNTS)
     return JournalCounts(
         events=events, streams=len(heads), definitions=definitions, heads=heads_digest(heads), latest=latest
     )
+
+
+def _tables(schema: int) -> list[str]:
+    """The tables that a store of this schema has."""
+    return [name for name in TABLES if SINCE.get(name, 0) <= schema]
 
 
 async def _load(connections: Connections, folder: Path) -> None:
@@ -167,7 +182,7 @@ async def _load(connections: Connections, folder: Path) -> None:
     known = shipped()
     if description.schema > known[-1].number:
         raise Unavailable("the backup was made by a newer handrail", hint="update handrail")
-    if {table.name for table in description.tables} != set(TABLES):
+    if {table.name for table in description.tables} != set(_tables(description.schema)):
         raise IntegrityBroken("the dump of the journal has other tables than handrail writes", hint=ANOTHER)
     await migrate(connections, [one for one in known if one.number <= description.schema])
     try:

@@ -179,10 +179,14 @@ STREAM: Final = f"""
 LANES: Final = "select id, last from handrail.lane where last > 0 order by id"
 """How far each lane is."""
 
+_BETWEEN: Final = "where era = $1 and lane = $2 and number > $3 and number <= $4 order by number limit $5"
 PART_OF_LANE: Final = f"""
-    select tick, lane, number, {_RECORD} from handrail.event
-    where era = $1 and lane = $2 and number > $3 and number <= $4 order by number limit $5"""
-"""The next events of a lane."""
+    (select tick, lane, number, {_RECORD} from handrail.event {_BETWEEN})
+    union all
+    (select tick, lane, number, stream, n, null, null, null, null, null, null, null, null, hash, null
+    from handrail.removed_event {_BETWEEN})
+    order by number limit $5"""
+"""The next events of a lane; of archived ones, the place, number and hash are left."""
 
 LATEST: Final = f"""
     select event.tick, event.lane, event.number, {", ".join(f"event.{one}" for one in _RECORD.split(", "))}
@@ -200,11 +204,17 @@ PLACES_AT: Final = "select lane, number from handrail.places_at($1)"
 STREAMS_OF_LANE: Final = "select distinct stream from handrail.event where era = $1 and lane = $2 and number > $3"
 """The streams with events after a place of a lane."""
 
-HEADS: Final = "select stream, n, hash from handrail.head where stream = any($1::text[]) order by stream"
+_HEADS: Final = """
+    select head.stream, head.n, coalesce(tombstone.head, head.hash) from handrail.head
+    left join handrail.tombstone using (stream)"""
+HEADS: Final = f"{_HEADS} where stream = any($1::text[]) order by stream"
 """The ends of these streams."""
 
-HEADS_OF_ALL: Final = "select stream, n, hash from handrail.head where n > 0 order by stream"
-"""The ends of all streams."""
+HEADS_OF_ALL: Final = f"{_HEADS} where head.n > 0 order by stream"
+"""The ends of all streams, also of archived runs."""
+
+IS_ARCHIVED: Final = "select exists (select 1 from handrail.tombstone where stream = $1)"
+"""Whether the events of a run are in an archive."""
 
 DEFINITION: Final = "select body from handrail.definition where hash = $1"
 """The text of one definition."""
@@ -263,7 +273,9 @@ OPEN_ERA: Final = "select handrail.open_era(1 + max(id)), 1 + max(id) from handr
 UNEVEN_LANES: Final = """
     select lane.id from handrail.lane
     left join (
-        select lane, count(*) as events, min(number) as first, max(number) as last from handrail.event group by lane
+        select lane, count(*) as events, min(number) as first, max(number) as last from (
+            select lane, number from handrail.event union all select lane, number from handrail.removed_event
+        ) every group by lane
     ) found on found.lane = lane.id
     where coalesce(found.events, 0) <> lane.last or coalesce(found.last, 0) <> lane.last
     or coalesce(found.first, 1) <> 1 order by lane.id limit 10"""
@@ -271,14 +283,20 @@ UNEVEN_LANES: Final = """
 
 UNORDERED_LANES: Final = """
     select distinct lane from (
-        select lane, tick, lag(tick) over (partition by era, lane order by number) as before from handrail.event
+        select lane, tick, lag(tick) over (partition by era, lane order by number) as before from (
+            select era, lane, number, tick from handrail.event
+            union all select era, lane, number, tick from handrail.removed_event
+        ) every
     ) found where tick <= before order by lane limit 10"""
 """Lanes whose events are not in the order of their positions."""
 
 UNEVEN_HEADS: Final = """
     select head.stream from handrail.head
     left join handrail.event on event.era = head.era and event.stream = head.stream and event.n = head.n
-    where head.n > 0 and (event.hash is null or event.hash <> head.hash) order by head.stream limit 10"""
+    left join handrail.removed_event left_of on left_of.stream = head.stream and left_of.n = head.n
+    left join handrail.tombstone on tombstone.stream = head.stream
+    where head.n > 0 and coalesce(event.hash, left_of.hash) is distinct from coalesce(tombstone.head, head.hash)
+    order by head.stream limit 10"""
 """Streams whose end is not what their last event says."""
 
 # --- nodes ----------------------------------------------------------------------------------------

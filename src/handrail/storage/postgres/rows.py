@@ -28,9 +28,16 @@ def placed_of(row: Sequence[Any]) -> Placed:
     return Placed(row[0], record_of(row, NUMBERS), row[1], row[2])
 
 
+def is_archived(row: Sequence[Any]) -> bool:
+    """Whether only the hash is left of an event."""
+    return row[NUMBERS + 3] is None
+
+
 def columns_of(row: Sequence[Any]) -> Row:
     """The same as plain columns: lane, number, and the fields of the record."""
     _, lane, number, stream, n, at, kind, actor, step, *rest = row
+    if kind is None:  # archived: only the hash is left
+        return (lane, number, read(stream), *row[4:])
     return (lane, number, read(stream), n, at, read(kind), read(actor), read_or_none(step), *rest)
 
 

@@ -20,6 +20,8 @@ from handrail.engine.journal import LAST, Placed, Row
 from handrail.engine.measuring.measures import NO_MEASURES, Measures
 from handrail.engine.running.lease import FOR_EVER, NONE_RESTS, Lease, LeaseHolder
 from handrail.storage.admission import admitted_bytes, require_belonging, require_few, require_owner
+from handrail.storage.archives.archive_folder import ArchiveFolder
+from handrail.storage.archives.archived_steps import archived_steps
 from handrail.storage.node_box import NodeBox
 from handrail.storage.postgres import amend as postgres_amend
 from handrail.storage.postgres import lease as postgres_lease
@@ -27,6 +29,7 @@ from handrail.storage.postgres import queries
 from handrail.storage.postgres import rows as postgres_rows
 from handrail.storage.postgres.address import Address
 from handrail.storage.postgres.append import LaneAppend, Streams
+from handrail.storage.postgres.archives.run_archive import PostgresArchives
 from handrail.storage.postgres.call_limits import PostgresLimits
 from handrail.storage.postgres.checkpoint_table import CheckpointTable
 from handrail.storage.postgres.connections import Connection, Connections
@@ -45,35 +48,46 @@ Result = TypeVar("Result")
 class PostgresStore:
     """A store in a PostgreSQL database. Open it with `await PostgresStore.open(url)`, and close it."""
 
-    def __init__(self, connections: Connections, news: News, writer: LaneWriter | None) -> None:
+    def __init__(
+        self, connections: Connections, news: News, writer: LaneWriter | None, archives: ArchiveFolder | None = None
+    ) -> None:
         self._connections = connections
+        self._archives = PostgresArchives(connections, self._write, archives)
         self._news = news
         self._writer = writer
 
     @classmethod
-    async def open_migrated(cls, url: str, *, busy_ms: int = 5_000) -> Self:
+    async def open_migrated(cls, url: str, *, busy_ms: int = 5_000, archives: ArchiveFolder | None = None) -> Self:
         """Open a store for reading; its tables are made or brought up to date first."""
         async with await cls.open(url, busy_ms=busy_ms):
             pass
-        return await cls.open(url, busy_ms=busy_ms, read_only=True)
+        return await cls.open(url, busy_ms=busy_ms, read_only=True, archives=archives)
 
     @classmethod
     async def open(
-        cls, url: str, *, busy_ms: int = 5_000, read_only: bool = False, measures: Measures = NO_MEASURES
+        cls,
+        url: str,
+        *,
+        busy_ms: int = 5_000,
+        read_only: bool = False,
+        measures: Measures = NO_MEASURES,
+        archives: ArchiveFolder | None = None,
     ) -> Self:
-        """Open the store at this address; its tables are made if they are missing, unless it is only read."""
+        """Open the store at this address; its tables are made if they are missing, unless it is only read.
+
+        `archives` is where the events of archived runs are."""
         connections = Connections(Address(url), wait_s=busy_ms / 1_000)
         try:
             await connections.check()
             if read_only:
                 await _require_present_schema(connections)
-                return cls(connections, News(connections), None)
+                return cls(connections, News(connections), None, archives)
             await migrate(connections, shipped())
         except BaseException:
             await connections.close()
             raise
         news = News(connections)
-        return cls(connections, news, LaneWriter(connections, news.wrote, measures))
+        return cls(connections, news, LaneWriter(connections, news.wrote, measures), archives)
 
     @property
     def name(self) -> str:
@@ -133,6 +147,8 @@ class PostgresStore:
     async def read(self, stream: str, *, after: int = 0, limit: int = 100_000) -> list[Record]:
         """The records of a stream with n > after, in order."""
         rows = await self._connections.ask(queries.STREAM, stored(stream), after, max(0, limit))
+        if not rows and (stone := await self._archives.tombstone(stream)):
+            return await asyncio.to_thread(self._archives.files.records, stone, after=after, limit=limit)
         return [postgres_rows.record_of(row) for row in rows]
 
     async def definition(self, content_hash: str) -> bytes | None:
@@ -164,7 +180,7 @@ class PostgresStore:
 
     async def steps(self, run: str) -> list[StepRow]:
         """The steps of a run that events have touched, by path."""
-        return await self._values(StepRow, queries.STEPS, stored(run))
+        return await self._values(StepRow, queries.STEPS, stored(run)) or await archived_steps(self, run)
 
     async def plan(self, plan: str, *, project: str = "") -> PlanRow | None:
         """One plan of a project at a glance."""
@@ -186,7 +202,8 @@ class PostgresStore:
     async def scan(self, *, after: Mark = START, size: int = 2_000) -> AsyncIterator[list[Placed]]:
         """All records behind a mark, in batches, from one snapshot: each stream and each lane in order."""
         async for batch in self._walked(after, (), max(1, size)):
-            yield [postgres_rows.placed_of(row) for row in batch]
+            if here := [postgres_rows.placed_of(row) for row in batch if not postgres_rows.is_archived(row)]:
+                yield here
 
     async def rows(
         self, *, after: Mark = START, stops: Sequence[Mark] = (), size: int = 2_000
@@ -252,6 +269,10 @@ class PostgresStore:
         require_belonging(record.stream, change)
         kept = tuple(note)
         await self._write(lambda connection, known: postgres_amend.erase(connection, known, record, kept, change))
+
+    def archives(self) -> PostgresArchives:
+        """Archived runs."""
+        return self._archives
 
     async def ask(self, query: str, *values: Any) -> list[Any]:
         """The rows that a query finds: for a host that keeps its own tables in the same database."""

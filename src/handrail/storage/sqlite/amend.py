@@ -7,6 +7,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from handrail.domain.errors import Conflict, NotFound
 from handrail.domain.journal.chain import Record
 from handrail.domain.journal.event import PLAN_PREFIX
@@ -15,21 +17,24 @@ from handrail.domain.project import plan_in
 from handrail.storage.admission import require_erasure
 from handrail.storage.sqlite import queries
 from handrail.storage.sqlite.append import Append, Appender
+from handrail.storage.sqlite.archives.archiving import tombstone
 from handrail.storage.sqlite.rows import event_rows
 from handrail.storage.sqlite.scrub import MARK_PENDING
 
 
 def rebuild(connection: sqlite3.Connection, appender: Appender, stream: str, change: Change) -> None:
-    """Replace the stored projections of a stream."""
+    """Replace the stored projections of a stream; of an archived run, only its own row."""
     if _event(connection, stream) is None:
-        raise NotFound(f"there is no stream {stream!r}")
+        if tombstone(connection, stream) is None:
+            raise NotFound(f"there is no stream {stream!r}")
+        change = replace(change, steps=())
     _drop(connection, stream)
     appender.put_projections(stream, change)
 
 
 def forget(connection: sqlite3.Connection, stream: str) -> None:
     """Remove the projections of a stream that has no events."""
-    if _event(connection, stream) is not None:
+    if _event(connection, stream) is not None or tombstone(connection, stream) is not None:
         raise Conflict(f"{stream} has events; only a stream without events can be forgotten")
     _drop(connection, stream)
 

@@ -20,7 +20,7 @@ from handrail.domain.errors import HandrailError, IntegrityBroken, Invalid
 from handrail.domain.journal.chain import GENESIS, Head, Record, chain_hash, first_break
 from handrail.domain.journal.projection import Change, StepRow
 from handrail.engine.running.lease import Lease
-from handrail.storage.admission import is_held, lease_lost, refusal, steps_without_run
+from handrail.storage.admission import archived, is_held, lease_lost, refusal, steps_without_run
 from handrail.storage.sqlite import queries
 from handrail.storage.stream_cache import StreamCache
 
@@ -46,6 +46,7 @@ class StreamState(Struct, frozen=True):
     owner: str = ""
     epoch: int = 0
     """0 if there is no lease."""
+    is_archived: bool = False
 
 
 class Rows:
@@ -133,6 +134,8 @@ class Appender:
         records, change, lease = append.records, append.change, append.lease
         stream = records[0].stream
         known = self._streams.known.get(stream) or self._look_up(stream)
+        if known.is_archived:
+            return archived(stream)
         is_first = records[0].n == 1
         if lease is not None and not is_held(lease, owner=known.owner, epoch=known.epoch, is_first=is_first):
             return lease_lost(lease)
@@ -156,8 +159,8 @@ class Appender:
 
     def _look_up(self, stream: str) -> StreamState:
         found = self._connection.execute(queries.END_OF_STREAM, {"stream": stream}).fetchone()
-        number, n, last_hash, owner, epoch = found
-        held = StreamState(number=number, owner=owner or "", epoch=epoch or 0)
+        number, n, last_hash, owner, epoch, is_archived = found
+        held = StreamState(number=number, owner=owner or "", epoch=epoch or 0, is_archived=bool(is_archived))
         if n is None and last_hash is None:
             return held
         if not isinstance(n, int) or not isinstance(last_hash, bytes):

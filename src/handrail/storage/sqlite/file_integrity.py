@@ -37,12 +37,16 @@ def _complaints(connection: sqlite3.Connection, query: str) -> Iterator[str]:
 
 def _gaps(connection: sqlite3.Connection) -> Iterator[str]:
     count, first, last = connection.execute(queries.COUNT).fetchone()
+    removed, first_removed, _ = connection.execute(queries.COUNT_REMOVED).fetchone()
+    first = min(first, first_removed) if removed else first
     if first != 1:
         yield f"the first event is at position {first} instead of 1"
-    if count != last - first + 1:
+    if count + removed != last - first + 1:
         for (place,) in connection.execute(queries.GAPS):
             if place != first:
                 yield f"an event is missing before position {place}"
+        for (place,) in connection.execute(queries.TWICE):
+            yield f"the event at position {place} is in the journal and archived"
 
 
 def _strays(connection: sqlite3.Connection) -> Iterator[str]:

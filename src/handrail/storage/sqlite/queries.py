@@ -42,10 +42,11 @@ LAST_PLACES: Final = "SELECT (SELECT max(seq) FROM event), (SELECT max(number) F
 """The last position in the store, and the last run number."""
 
 END_OF_STREAM: Final = """
-    SELECT (SELECT number FROM run WHERE id = :stream), last.n, last.hash, lease.owner, lease.epoch
+    SELECT (SELECT number FROM run WHERE id = :stream), last.n, last.hash, lease.owner, lease.epoch,
+        EXISTS (SELECT 1 FROM tombstone WHERE stream = :stream)
     FROM (SELECT 1) LEFT JOIN (SELECT n, hash FROM event WHERE stream = :stream ORDER BY n DESC LIMIT 1) AS last
     LEFT JOIN lease ON lease.run = :stream"""
-"""The run number of a stream (if it is a run), its last event (if it has one), and its lease."""
+"""The run number of a stream (if it is a run), its last event (if it has one), its lease, and if it is archived."""
 
 PUT_EVENT: Final = f"INSERT INTO event ({_WHOLE_EVENT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 """Append an event; unique constraints on the positions make a second one at the same position fail."""
@@ -175,8 +176,13 @@ STREAM: Final = f"SELECT {_EVENT} FROM event WHERE stream = ? AND n > ? ORDER BY
 PLACES: Final = f"SELECT {_EVENT} FROM event WHERE seq > ? ORDER BY seq LIMIT ?"
 """The events of the store after a position."""
 
-LANE_PLACES: Final = f"SELECT 0, {_EVENT} FROM event WHERE seq > ? ORDER BY seq LIMIT ?"
-"""The same with the lane of each: this store has one."""
+LANE_PLACES: Final = f"""
+    SELECT 0, {_EVENT} FROM event WHERE seq > ?1
+    UNION ALL
+    SELECT 0, seq, stone.stream, left.n, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, left.hash, NULL
+    FROM removed_event AS left LEFT JOIN tombstone AS stone ON stone.number = left.tombstone WHERE seq > ?1
+    ORDER BY 2 LIMIT ?2"""
+"""The same with the lane of each: this store has one. Of archived events, the place, number and hash are left."""
 
 LATEST: Final = f"SELECT {_EVENT} FROM event WHERE seq <= ? ORDER BY seq DESC LIMIT ?"
 """The events of the store up to a position, newest first."""
@@ -198,7 +204,14 @@ HEADS_OF_ALL: Final = f"""
         UNION ALL
         SELECT (SELECT min(stream) FROM event WHERE stream > wanted.stream) FROM wanted WHERE stream IS NOT NULL
     ) {_HEADS}"""
-"""The ends of all streams; jumps from stream to stream along the index instead of reading every event."""
+"""The ends of streams with events; jumps from stream to stream along the index instead of reading every event."""
+
+HEADS_WITH_ARCHIVED: Final = f"""
+    SELECT * FROM ({HEADS_OF_ALL}) UNION ALL SELECT stream, n, head FROM tombstone ORDER BY 1"""
+"""The same, and those of archived runs."""
+
+HAS_ARCHIVES: Final = "SELECT count(*) FROM sqlite_schema WHERE name = 'tombstone'"
+"""Whether the file has a schema that knows archived runs."""
 
 HEADS_BEHIND: Final = f"WITH wanted (stream) AS (SELECT DISTINCT +stream FROM event WHERE seq > ?) {_HEADS}"
 """The ends of the streams that changed after a position; `+` makes SQLite search by position."""
@@ -255,10 +268,17 @@ STRAY_ROWS: Final = 'SELECT "table", count(*) FROM pragma_foreign_key_check GROU
 COUNT: Final = "SELECT count(*), ifnull(min(seq), 1), ifnull(max(seq), 0) FROM event"
 """The number of events, the first position and the last."""
 
+COUNT_REMOVED: Final = "SELECT count(*), ifnull(min(seq), 1), ifnull(max(seq), 0) FROM removed_event"
+"""The same for archived events."""
+
 GAPS: Final = """
     SELECT seq FROM event AS later WHERE seq > 1
-    AND NOT EXISTS (SELECT 1 FROM event WHERE seq = later.seq - 1) LIMIT 10"""
+    AND NOT EXISTS (SELECT 1 FROM event WHERE seq = later.seq - 1)
+    AND NOT EXISTS (SELECT 1 FROM removed_event WHERE seq = later.seq - 1) LIMIT 10"""
 """The first positions that follow a gap."""
+
+TWICE: Final = "SELECT seq FROM event JOIN removed_event USING (seq) LIMIT 10"
+"""The first positions with both an event and what is left of an archived one."""
 
 
 def runs_of(statuses: int, *, in_project: bool = False) -> str:

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Self
 
 from handrail.domain.errors import IntegrityBroken
+from handrail.domain.journal.archived import Tombstone
 from handrail.domain.journal.chain import Head, Record
 from handrail.domain.journal.mark import START, Mark
 from handrail.domain.journal.projection import NO_CHANGE, Change, PlanRow, RunCount, RunRow, StepRow
@@ -24,11 +25,14 @@ from handrail.engine.journal import LAST, Placed, Row, never_heard
 from handrail.engine.measuring.measures import NO_MEASURES, Measures
 from handrail.engine.running.lease import FOR_EVER, NONE_RESTS, Lease, LeaseHolder
 from handrail.storage.admission import admitted_bytes, require_belonging, require_few, require_owner
+from handrail.storage.archives.archived_steps import archived_steps
 from handrail.storage.sqlite import amend as sqlite_amend
 from handrail.storage.sqlite import lease as sqlite_lease
 from handrail.storage.sqlite import queries
 from handrail.storage.sqlite import rows as sqlite_rows
 from handrail.storage.sqlite.append import Append, Appender
+from handrail.storage.sqlite.archives import archiving as sqlite_archiving
+from handrail.storage.sqlite.archives.run_archive import SqliteArchives
 from handrail.storage.sqlite.faults import StoreLocation, reading_only
 from handrail.storage.sqlite.file import OlderSchema, open_reader, open_writer, require_present_schema
 from handrail.storage.sqlite.file_integrity import flaws_of
@@ -43,6 +47,7 @@ class SqliteStore:
 
     def __init__(self, place: StoreLocation, readers: Readers, writer: Writer | None) -> None:
         self._place = place
+        self._archives = SqliteArchives(place.path, readers, self._amend, self._required_writer)
         self._readers = readers
         self._writer = writer
         self._abandon = weakref.finalize(self, _release, readers, writer)
@@ -111,11 +116,20 @@ class SqliteStore:
     async def read(self, stream: str, *, after: int = 0, limit: int = 100_000) -> list[Record]:
         """The records of a stream with n > after, in order."""
 
-        def question(connection: sqlite3.Connection) -> list[Record]:
-            rows = sqlite_rows.event_rows(connection, queries.STREAM, (stream, after, max(0, limit)))
+        def question(connection: sqlite3.Connection) -> list[Record] | Tombstone:
+            asked = (stream, after, max(0, limit))
+            rows = sqlite_rows.event_rows(connection, queries.STREAM, asked)
+            if not rows:  # both from one snapshot: the events may be coming back just now
+                with one_view(connection):
+                    if stone := sqlite_archiving.tombstone(connection, stream):
+                        return stone
+                    rows = sqlite_rows.event_rows(connection, queries.STREAM, asked)
             return [Record(*row[1:]) for row in rows]
 
-        return await self._readers.ask(question)
+        found = await self._readers.ask(question)
+        if isinstance(found, Tombstone):
+            return await asyncio.to_thread(self._archives.files.records, found, after=after, limit=limit)
+        return found
 
     async def definition(self, content_hash: str) -> bytes | None:
         """The canonical text of a definition that was ever pinned or saved."""
@@ -155,7 +169,8 @@ class SqliteStore:
 
     async def steps(self, run: str) -> list[StepRow]:
         """The steps of a run that events have touched, by path."""
-        return await self._values(queries.STEPS, (run,), StepRow)
+        rows = await self._values(queries.STEPS, (run,), StepRow)
+        return rows or await archived_steps(self, run)
 
     async def plan(self, plan: str, *, project: str = "") -> PlanRow | None:
         """One plan of a project at a glance."""
@@ -225,7 +240,7 @@ class SqliteStore:
                 if after.place > 0:
                     rows = connection.execute(queries.HEADS_BEHIND, (after.place,)).fetchall()
                 else:
-                    rows = connection.execute(queries.HEADS_OF_ALL).fetchall()
+                    rows = connection.execute(queries.HEADS_WITH_ARCHIVED).fetchall()
                 return Mark.at(last), sqlite_rows.heads(rows)
 
         return await self._readers.ask(question)
@@ -261,6 +276,10 @@ class SqliteStore:
         await self._amend(
             lambda connection, appender: sqlite_amend.erase(connection, appender, record, kept, change), scrubs=True
         )
+
+    def archives(self) -> SqliteArchives:
+        """Archived runs."""
+        return self._archives
 
     def nodes(self) -> SqliteNodes:
         """Who works on this store."""

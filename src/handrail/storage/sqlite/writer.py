@@ -22,6 +22,7 @@ from handrail.engine.measuring.measures import NO_MEASURES, Measures
 from handrail.storage.admission import closed
 from handrail.storage.sqlite import queries
 from handrail.storage.sqlite.append import Append, Appender
+from handrail.storage.sqlite.archives.compaction import give_back
 from handrail.storage.sqlite.faults import BELOW, Fault, StoreLocation, fault_of, stopped, store_error
 from handrail.storage.sqlite.inbox import Inbox
 from handrail.storage.sqlite.migration import applied_schema, newer_schema
@@ -41,6 +42,13 @@ class Amendment(Struct, frozen=True):
     scrubs: bool = False
 
 
+class Compaction(Struct, frozen=True):
+    """Give free pages back to the disk, outside of a transaction of ours."""
+
+    pages: int
+    future: asyncio.Future[None] | None = None
+
+
 class LeaseWrite(Struct, frozen=True):
     """A write to leases only: shares its transaction with the appends around it, and keeps the appender's cache."""
 
@@ -48,7 +56,7 @@ class LeaseWrite(Struct, frozen=True):
     future: asyncio.Future[None] | None = None
 
 
-Job: TypeAlias = Append | LeaseWrite | Amendment
+Job: TypeAlias = Append | LeaseWrite | Amendment | Compaction
 
 
 class Writer:
@@ -93,9 +101,9 @@ class Writer:
             while jobs := self._inbox.take():
                 # Appends share a transaction, and so a sync. An amendment (an erasure, a rebuilt row) gets its own: if
                 # it fails, the appends around it must not fail with it.
-                for amends, group in groupby(jobs, key=lambda job: isinstance(job, Amendment)):
+                for kind, group in groupby(jobs, key=_alone):
                     together = list(group)
-                    _deliver(together, self._amended(together) if amends else self._answers(together))
+                    _deliver(together, self._done(kind, together))
                 if self._scrubber.is_pending:
                     self._is_scrubbed(patience_ms=0)
             self._leave()
@@ -105,6 +113,21 @@ class Writer:
                 _deliver(unanswered, [closed(self._place.name) for _ in unanswered])
                 jobs = ()
             self._connection.close()
+
+    def _done(self, kind: type[Job] | None, jobs: Sequence[Job]) -> Sequence[Answer]:
+        if kind is Compaction:
+            return [self._compacted(job) for job in jobs if isinstance(job, Compaction)]
+        return self._amended(jobs) if kind is Amendment else self._answers(jobs)
+
+    def _compacted(self, job: Compaction) -> Answer:
+        """Give free pages back; a rewritten file has no effect on what is remembered of streams."""
+        if self._broken is not None:
+            return stopped(self._broken, self._place.name)
+        try:
+            give_back(self._connection, job.pages)
+        except BELOW as error:
+            return store_error(error, self._place)
+        return None
 
     def _answers(self, jobs: Sequence[Job]) -> Sequence[Answer]:
         """Do jobs in one transaction; the answer to each caller."""
@@ -131,7 +154,7 @@ class Writer:
                 answers += self._appender.append([job for job in group if isinstance(job, Append)])
                 continue
             for job in group:
-                if not isinstance(job, Append):
+                if isinstance(job, LeaseWrite | Amendment):
                     job.write(self._connection, self._appender)
                     answers.append(None)
             if kind is Amendment:
@@ -195,6 +218,11 @@ class Writer:
             if self._connection.in_transaction:
                 self._connection.execute(queries.ROLLBACK)
             raise
+
+
+def _alone(job: Job) -> type[Job] | None:
+    """The kind of a job that shares no transaction with others."""
+    return type(job) if isinstance(job, Amendment | Compaction) else None
 
 
 def _not_scrubbed(name: str) -> HandrailError:

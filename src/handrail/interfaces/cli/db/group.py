@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import click
 
-from handrail.interfaces.cli.db import backup, follow, migrate, salvage, sharing
+from handrail.interfaces.cli.db import archive, backup, follow, migrate, prune, salvage, sharing
 
 
 @click.group()
 def command() -> None:
-    """Operate the journal: back it up and restore it, and share it between machines."""
+    """Operate the journal: back it up, archive ended runs, and share it between machines."""
 
 
 for _one in (
     *(backup.backup, backup.backups, backup.restore, backup.verify, backup.recipient),
+    *(archive.archive, archive.unarchive, archive.list_, prune.prune, prune.size),
     migrate.migrate,
     follow.follow,
     salvage.salvage,

@@ -23,6 +23,7 @@ from handrail.interfaces.cli.journal.bundle import is_bundle, verify_bundle, wri
 from handrail.interfaces.cli.program import json_option, person, reports_errors, settings_of
 from handrail.interfaces.cli.words.all_projects import all_projects_option
 from handrail.interfaces.cli.words.answer import Exit, answer, listing
+from handrail.interfaces.cli.words.archived import ArchivedIn, archived_data, archived_in, print_archived
 from handrail.interfaces.cli.words.asking import require_yes, required_reason
 from handrail.interfaces.cli.words.completion import complete_run, complete_run_or_file
 from handrail.interfaces.cli.words.new_files import require_direct
@@ -51,18 +52,23 @@ async def show(
     ctx: click.Context, stream: str, after: int, limit: int, all_projects: bool, is_utc: bool, as_json: bool
 ) -> None:
     """Show the events of RUN (or `plan/<id>`, `store`); without it, the latest of this project."""
+    archived: ArchivedIn | None = None
     async with open_reader(settings_of(ctx)) as look:
         if stream:
-            records = await look.ledger.of_stream(
-                await look.ledger.stream_of(stream, look.project.id), after=after, limit=limit
-            )
+            named = await look.ledger.stream_of(stream, look.project.id)
+            archived = await archived_in(look, named)
+            records = await look.ledger.of_stream(named, after=after, limit=limit)
         else:
             records = await look.ledger.latest(limit=limit, project=None if all_projects else look.project.id)
     cursor = records[-1].n if stream and len(records) == limit else ""
     data = listing("events", [event_view(record) for record in records], cursor=cursor)
-    answer(
-        data, as_json=as_json, as_text=lambda: _print_events(records, time_format(is_utc=is_utc), has_run=not stream)
-    )
+    data |= archived_data(archived)
+
+    def print_text() -> None:
+        _print_events(records, time_format(is_utc=is_utc), has_run=not stream)
+        print_archived(archived)
+
+    answer(data, as_json=as_json, as_text=print_text)
 
 
 def _print_events(records: Sequence[Record], shown: TimeFormat, *, has_run: bool) -> None:

@@ -30,6 +30,7 @@ from handrail.interfaces.cli.run.view import EXIT_OF_STATUS, print_runs, print_s
 from handrail.interfaces.cli.run.watch import run_viewer, watch
 from handrail.interfaces.cli.words.all_projects import all_projects_option
 from handrail.interfaces.cli.words.answer import answer, listing
+from handrail.interfaces.cli.words.archived import archived_data, archived_in, print_archived
 from handrail.interfaces.cli.words.completion import complete_run, complete_runnable
 from handrail.interfaces.cli.words.finding_view import print_how_to_allow
 from handrail.interfaces.cli.words.own_command import advise
@@ -169,13 +170,15 @@ async def show(ctx: click.Context, run_id: str, full: bool, is_utc: bool, as_jso
     async with open_reader(settings) as look:
         run_reader = look.run_reader(toolbox_of(settings))
         status = await run_reader.status(run_id, detail=Detail.FULL if full else Detail.SUMMARY)
+        archived = await archived_in(look, status.run)
         await warn_if_not_executed(look, status)
 
     def print_text() -> None:
         print_status(status, is_utc=is_utc)
+        print_archived(archived)
         print_how_to_submit(status)
 
-    answer(status_data(status), as_json=as_json, as_text=print_text)
+    answer(status_data(status) | archived_data(archived), as_json=as_json, as_text=print_text)
 
 
 @command.command("watch")

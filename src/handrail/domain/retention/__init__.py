@@ -1,0 +1,1 @@
+"""Retention: which ended runs leave the journal, and which open runs are abandoned."""

@@ -1,0 +1,1 @@
+"""Retention: ended runs leave the journal for archive files, and abandoned runs are ended."""

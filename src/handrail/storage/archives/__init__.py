@@ -1,0 +1,1 @@
+"""Archived runs: their files, what is read from them, and those of the memory store."""

@@ -1,0 +1,1 @@
+"""Archived runs of the PostgreSQL store."""
