@@ -226,7 +226,7 @@ class Stage:
         """End the worker as a kill would: nothing is told to anybody."""
         worker = self.worker
         self.alive.gone.add(worker.settings.owner)
-        tasks = [*worker._tasks]
+        tasks: list[asyncio.Task[Any]] = [*worker._tasks, *worker._claims._tasks]
         for conductor in worker.conductors.values():
             conductor.is_lost = True
             tasks += [task for task in (conductor._task, *conductor.calls.tasks.values()) if task is not None]

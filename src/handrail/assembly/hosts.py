@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from handrail.assembly.stores import is_shared, postgres_store
 from handrail.domain.definition.duration import duration_ms
 from handrail.domain.errors import HandrailError, Invalid, Unavailable
+from handrail.engine.clock import system_clock
 from handrail.engine.proving.projection_repair import WholeStore
 from handrail.engine.running.host import Host, HostState
 from handrail.settings import Settings
@@ -36,7 +37,7 @@ def host_of(settings: Settings, store: WholeStore, *, project: str, node: str) -
 
     if not isinstance(store, PostgresStore):
         raise _needs_postgres()
-    return AbsurdHost(store, project=project, node=node, heartbeat_s=heartbeat_s)
+    return AbsurdHost(store, system_clock, project=project, node=node, heartbeat_s=heartbeat_s)
 
 
 def named_host(settings: Settings) -> str:
@@ -73,7 +74,7 @@ async def host_state(settings: Settings) -> HostState | None:
 async def _absurd_state(store: PostgresStore) -> HostState:
     from handrail.hosts.absurd import AbsurdHost  # late, as above
 
-    return await AbsurdHost(store, project="", node="", heartbeat_s=1).state()
+    return await AbsurdHost(store, system_clock, project="", node="", heartbeat_s=1).state()
 
 
 def _temporal(address: str, project: str, heartbeat_s: float) -> TemporalHost:

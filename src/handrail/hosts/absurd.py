@@ -14,7 +14,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final, Protocol
 
 from handrail.domain.errors import HandrailError, Unavailable
-from handrail.engine.running.host import QUEUES_MAX, WAIT_MS_MIN, Conduct, HostState, Reason, Rest, Room, Wake
+from handrail.engine.passed_in import Clock
+from handrail.engine.running.host import QUEUES_MAX, Conduct, HostState, Reason, Rest, Room, Wake, wait_ms
 from handrail.hosts.queue_name import queue_name
 
 TASK: Final = "handrail.conduct"
@@ -38,10 +39,7 @@ SPAWN: Final = "select task_id from absurd.spawn_task($1, $2, $3::text::jsonb, $
 CLAIM: Final = "select run_id, params::text from absurd.claim_task($1, $2, $3, $4)"
 EXTEND: Final = "select absurd.extend_claim($1, $2, $3)"
 COMPLETE: Final = "select absurd.complete_run($1, $2, $3::text::jsonb)"
-SLEEP: Final = (
-    "select absurd.schedule_run($1, $2, greatest(to_timestamp($3::float8 / 1000), "
-    "clock_timestamp() + $4::float8 * interval '1 millisecond'))"
-)
+SLEEP: Final = "select absurd.schedule_run($1, $2, clock_timestamp() + $3::float8 * interval '1 millisecond')"
 FAIL: Final = "select absurd.fail_run($1, $2, $3::text::jsonb)"
 CLEAN: Final = "select absurd.cleanup_tasks($1, $2, $3)"
 
@@ -68,8 +66,9 @@ class Database(Protocol):
 class AbsurdHost:
     """Places the runs of one project by Absurd."""
 
-    def __init__(self, database: Database, *, project: str, node: str, heartbeat_s: float) -> None:
+    def __init__(self, database: Database, clock: Clock, *, project: str, node: str, heartbeat_s: float) -> None:
         self.database = database
+        self.clock = clock
         self.project = project
         self.node = node
         self.claim_s = max(1, math.ceil(heartbeat_s))
@@ -187,7 +186,8 @@ class AbsurdHost:
     async def _end(self, queue: str, task: Any, rest: Rest) -> None:
         match rest.why:
             case Reason.TIMER:
-                await self.database.ask(SLEEP, queue, task, float(rest.until or 0), float(WAIT_MS_MIN))
+                # A distance, not an instant: the clock of the database may differ from this node's.
+                await self.database.ask(SLEEP, queue, task, float(wait_ms(rest.until or 0, self.clock())))
             case Reason.HANDED_OVER:
                 await self.database.ask(FAIL, queue, task, json.dumps({"message": rest.why.value}))
             case _:

@@ -82,7 +82,7 @@ def test_a_run_that_was_listed_before_another_project_adopted_it_is_given_back()
         await site.open("w-site")
         seen = await site.store.lease_holder(run.id)  # as if it was the site's own
         assert seen is not None
-        await site.worker._claim([seen])
+        await site.worker._claims.take([seen])
         return set(site.worker.conductors), await site.store.lease_holder(run.id)
 
     conducted, holder = in_virtual_time(scene)

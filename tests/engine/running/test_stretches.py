@@ -10,11 +10,14 @@ import pytest
 
 from engine.stage import ADA, Stage, plan, puppet, taking
 from handrail.domain.errors import Unavailable
+from handrail.domain.fleet.node import NodeCard
 from handrail.domain.run.legal_controls import Action
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import RunStatus
+from handrail.engine.fleet.node import LocalNode
 from handrail.engine.running.host import Conduct, Reason, Rest, Room, Wake
 from handrail.engine.running.lease import Lease, LeaseHolder
+from handrail.engine.running.owners import CHECK_S
 from handrail.engine.running.sweep import WAKES_MAX, Sweep
 from handrail.storage.memory import MemoryStore
 from virtual_time import in_virtual_time
@@ -202,19 +205,85 @@ def test_a_stretch_that_the_host_calls_off_while_it_claims_its_run_leaves_no_lea
     assert store.claims == 1
 
 
-def test_a_node_that_holds_a_run_and_does_not_work_on_it_goes_on_with_it_whatever_the_host_does() -> None:
+class DeadWhileReleasing(MemoryStore):
+    """A store that does not answer when leases are released, until it is told to."""
+
+    is_dead = False
+    waits: asyncio.Event
+
+    async def release(self, leases: Sequence[Lease], **how: Any) -> None:
+        if self.is_dead:
+            await self.waits.wait()
+            self.is_dead = False
+            raise Unavailable("the store was restarted")
+        await super().release(leases, **how)
+
+
+def test_runs_that_rest_are_released_even_if_the_host_called_off_the_stretch_that_released_them() -> None:
+    store, host = DeadWhileReleasing(), Lossy(lambda _: True)
+    stage = Stage(store=store)
+
+    async def scene() -> list[str]:
+        store.waits = asyncio.Event()
+        await stage.open(host=host)
+        await asyncio.sleep(1)
+        runs = [await stage.start(plan(*ASKS)) for _ in range(2)]
+        store.is_dead = True
+        stretches = [asyncio.ensure_future(host._conduct[0](run.id)) for run in runs]
+        await asyncio.sleep(0.5)
+        for stretch in stretches:
+            stretch.cancel()
+        store.waits.set()
+        await asyncio.sleep(5)
+        return [await owner_of(stage, run.id) for run in runs]
+
+    assert in_virtual_time(scene) == ["", ""]
+
+
+async def held_without_a_conductor(stage: Stage, definition: Any) -> str:
+    """A run that this node holds as if an answer of the store was lost."""
+    run = await stage.start(definition)
+    holder = await stage.store.lease_holder(run.id)
+    assert holder is not None
+    await stage.store.claim("w-one", [holder])
+    return run.id
+
+
+@pytest.mark.parametrize("is_full", [False, True])
+def test_a_node_goes_on_with_what_it_holds_at_once_and_asks_no_host_for_it(is_full: bool) -> None:
+    stage, host = Stage(puppet("x.slow", taking(100))), Lossy(times=1)
+
+    async def scene() -> tuple[RunStatus, list[Wake]]:
+        node = LocalNode(stage.store.nodes(), NodeCard(id="n-a", name="n-a", kind="worker", version="1", slots=1))
+        worker = await stage.open(host=host, node=node if is_full else None)
+        await asyncio.sleep(1)
+        if is_full:
+            await stage.start(plan({"id": "a", "tool": "x.slow"}))
+            await asyncio.sleep(1)
+            assert worker.room() == 0
+        host.loses = lambda _: True
+        run = await held_without_a_conductor(stage, plan({"id": "a", "tool": "x.do"}))
+        await asyncio.sleep(0.001)
+        host.wakes.clear()  # that it was started was said before
+        await asyncio.sleep(1.5 * CHECK_S)
+        return (await worker.dispatch.current(run)).status, [wake for wake in host.wakes if wake.run == run]
+
+    assert in_virtual_time(scene) == (RunStatus.COMPLETED, [])
+
+
+def test_a_paused_node_gives_back_what_it_holds_and_does_not_work_on() -> None:
     stage, host = Stage(), Lossy(lambda _: True)
 
-    async def scene() -> Run:
-        await stage.open(host=host)
-        run = await stage.start(plan({"id": "a", "tool": "x.do"}))
-        holder = await stage.store.lease_holder(run.id)
-        assert holder is not None
-        await stage.store.claim("w-one", [holder])  # as if an answer was lost
-        await asyncio.sleep(10)
-        return await stage.worker.dispatch.current(run.id)
+    async def scene() -> str:
+        node = LocalNode(stage.store.nodes(), NodeCard(id="n-a", name="n-a", kind="worker", version="1"))
+        await stage.open(host=host, node=node)
+        await stage.store.nodes().pause("n-a", ADA)
+        await node.beat()
+        run = await held_without_a_conductor(stage, plan({"id": "a", "tool": "x.do"}))
+        await asyncio.sleep(1)
+        return await owner_of(stage, run)
 
-    assert in_virtual_time(scene).status is RunStatus.COMPLETED
+    assert in_virtual_time(scene) == ""
 
 
 def test_a_stretch_on_a_run_that_another_node_holds_says_so_and_takes_nothing() -> None:

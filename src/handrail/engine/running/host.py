@@ -51,7 +51,7 @@ class Rest(Struct, frozen=True, kw_only=True):
 
 
 def wait_ms(until: int, now: int) -> int:
-    """How long a host waits for a timer, by its own clock."""
+    """How long a host waits for a timer, by the clock of who says so: the host itself, or the node that rested."""
     return max(WAIT_MS_MIN, until - now)
 
 

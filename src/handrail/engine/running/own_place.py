@@ -44,6 +44,11 @@ class OwnPlace:
         return self.room != 0
 
     @property
+    def is_taking(self) -> bool:
+        """Whether runs are taken here at all: the node is neither paused nor draining."""
+        return self.node is None or self.node.is_taking
+
+    @property
     def has_slots(self) -> bool:
         """Whether the number of runs is bounded."""
         return self.node is not None and self.node.card.slots > 0

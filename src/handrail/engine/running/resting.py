@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from handrail.domain.errors import HandrailError
 from handrail.engine.passed_in import Clock
 from handrail.engine.running.host import Reason, Rest
 from handrail.engine.running.lease import Lease, LeaseHolder, Leases
@@ -27,6 +28,7 @@ class Resting:
     """Called when a timer is due; None if a host does that."""
     _released: list[tuple[Lease, Rest]] = field(default_factory=list)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _task: asyncio.Task[None] | None = None
     _timers: dict[str, tuple[Rest, asyncio.TimerHandle | None]] = field(default_factory=dict)
     _waiters: dict[str, list[asyncio.Future[Rest]]] = field(default_factory=dict)
 
@@ -58,6 +60,11 @@ class Resting:
 
     async def release(self) -> None:
         """Release what was put down; when this returns, also what another caller is just releasing."""
+        # One stretch releases for all: it must not end in the middle because its host calls it off.
+        self._task = asyncio.get_running_loop().create_task(self._release())
+        await asyncio.shield(self._task)
+
+    async def _release(self) -> None:
         async with self._turn:
             if not self._released:
                 return
@@ -65,7 +72,11 @@ class Resting:
             rests = [rest for _, rest in released if rest.why in (Reason.OTHERS, Reason.TIMER)]
             resting = {rest.run: rest.n for rest in rests}
             until = {rest.run: rest.until for rest in rests if rest.until is not None}
-            await self.store.release([lease for lease, _ in released], resting=resting, until=until)
+            try:
+                await self.store.release([lease for lease, _ in released], resting=resting, until=until)
+            except HandrailError:
+                self._released = released + self._released  # the store ignores those that are not current any more
+                raise
 
     def close(self) -> None:
         """Wait for no more timers."""

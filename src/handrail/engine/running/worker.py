@@ -31,8 +31,8 @@ from handrail.engine.reading.step_view import NOTHING, LiveState
 from handrail.engine.running.alarm import repeat
 from handrail.engine.running.calls.attempt import AttemptServices
 from handrail.engine.running.calls.postponed_steps import limit_of
+from handrail.engine.running.claiming import Claims
 from handrail.engine.running.conductor import Conductor
-from handrail.engine.running.declining import Declining
 from handrail.engine.running.host import Host, Reason, Rest
 from handrail.engine.running.lease import Lease, LeaseHolder, Leases
 from handrail.engine.running.own_place import OwnPlace
@@ -81,14 +81,13 @@ class Worker:
     """Conductors that have lost their run but still have calls in progress."""
     _wanted: set[str] = field(default_factory=set)
     _owners: Owners = field(init=False)
-    _declining: Declining = field(init=False)
+    _claims: Claims = field(init=False)
     _waiters: SettledWaiters = field(default_factory=SettledWaiters)
     _tasks: list[asyncio.Task[Any]] = field(default_factory=list)
     _poke: asyncio.Event = field(default_factory=asyncio.Event)
     _seen: Mark = START
     _deafen: Callable[[], None] = lambda: None
     _starting: int = 0
-    _adopting: set[str] = field(default_factory=set)
     _checked_s: float = float("-inf")
     _is_draining: bool = False
     _placing: Placing | None = None
@@ -96,7 +95,7 @@ class Worker:
     def __post_init__(self) -> None:
         settings = self.settings
         self._owners = Owners(self.presence, settings.lease_s)
-        self._declining = Declining(self.store)
+        self._claims = Claims(self.store, settings.owner, self._adopt, self.conductors)
         self._place = OwnPlace(self.dispatch.project, settings.labels, settings.runs_on, settings.node)
         self.resting = Resting(self.store, settings.clock, self._want if self.host is None else None)
         if self.host is not None:
@@ -132,6 +131,7 @@ class Worker:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._claims.close()
         if self._notice in self.dispatch.watchers:
             self.dispatch.watchers.remove(self._notice)
         going = [*self.conductors.values(), *self._leaving.values()]
@@ -201,7 +201,7 @@ class Worker:
 
     def working_on(self) -> Collection[str]:
         """The runs that it is working on right now: not those that only wait for a time."""
-        return {*self._adopting, *(run for run, one in self.conductors.items() if one.is_at_work)}
+        return {*self._claims.under_way, *(run for run, one in self.conductors.items() if one.is_at_work)}
 
     def could(self, needs: str) -> bool:
         """Whether a run that needs this can go on here."""
@@ -218,7 +218,7 @@ class Worker:
         lease_holder = await self.store.lease_holder(run_id, project=self.dispatch.project)
         if lease_holder is None or not self._place.is_right or not await self._is_free(lease_holder):
             return False
-        return run_id in await self._claim([lease_holder])
+        return run_id in await self._claims.take([lease_holder])
 
     def load(self) -> WorkerLoad:
         """How much it does right now."""
@@ -408,14 +408,15 @@ class Worker:
         while lease_holders := await self.store.lease_holders(after=after, project=project, is_awake=True, now=now):
             after = lease_holders[-1].run
             free = [lease_holder for lease_holder in lease_holders if await self._is_wanted(lease_holder)]
+            free = await self._without_own(free)
             if self._placing is not None:
-                left += await self._unheld(free)
+                left += free
                 if len(left) >= SWEPT_MAX:
                     break
                 continue
             free = free[: self._place.share(len(free))]
             for start in range(0, len(free), PICK_UP_AT_ONCE):
-                await self._claim(free[start : start + PICK_UP_AT_ONCE])
+                await self._claims.take(free[start : start + PICK_UP_AT_ONCE])
         if self._placing is not None:
             self._place.share(len(left))  # that this project wants slots; the host places
             await self._placing.sweep(left)
@@ -423,17 +424,23 @@ class Worker:
             await self.store.retire(owner)
             self._owners.forget(owner)
 
-    async def _unheld(self, free: Sequence[LeaseHolder]) -> list[LeaseHolder]:
-        """Those that this worker does not hold itself. It goes on with its own: other nodes leave them to it."""
+    async def _without_own(self, free: Sequence[LeaseHolder]) -> list[LeaseHolder]:
+        """Go on with the runs that this worker holds and has no conductor for; returns the others.
+
+        An answer of the store was lost. All other nodes leave such a run to this one, which is alive: so no host is
+        asked for it, and it needs no free slot. A node that may take nothing gives it back."""
         own = [one for one in free if one.owner == self.settings.owner]
-        taken = await self._claim(own) if own and self._place.has_room else set[str]()
-        return [one for one in free if one.run not in taken]
+        if own and self._place.is_taking:
+            await self._claims.take(own)
+        else:
+            await self._claims.give_back(own)
+        return [one for one in free if one.owner != self.settings.owner]
 
     async def _is_wanted(self, lease_holder: LeaseHolder) -> bool:
         conductor = self.conductors.get(lease_holder.run)
         if conductor is not None and lease_holder.epoch > conductor.lease.epoch:
             conductor.lose()  # another worker took it over, and may be gone meanwhile
-        if lease_holder.run in self.conductors or self._declining.has(lease_holder.run):
+        if lease_holder.run in self.conductors or self._claims.declining.has(lease_holder.run):
             return False
         until = self.resting.until(lease_holder)
         is_parked = until is None and self._parked.get(lease_holder.run) == lease_holder.n
@@ -464,36 +471,8 @@ class Worker:
             return True
         return await self._owners.is_silent(owner, lease_holder.beat)
 
-    async def _claim(self, lease_holders: Sequence[LeaseHolder]) -> set[str]:
-        """Take runs and start to execute them; returns those that could be taken."""
-        # A host may call its stretch off at any moment. What is asked of the store is done all the same: without a
-        # conductor, the run would be held by a node that is alive and does nothing.
-        claim = asyncio.get_running_loop().create_task(self._claimed(lease_holders))
-        self._tasks = [*(task for task in self._tasks if not task.done()), claim]
-        return await asyncio.shield(claim)
-
-    async def _claimed(self, lease_holders: Sequence[LeaseHolder]) -> set[str]:
-        # While a run is being taken, it looks like our own run without a conductor: it must not be taken twice.
-        fresh = [one for one in lease_holders if one.run not in self._adopting and one.run not in self.conductors]
-        taken = {lease_holder.run for lease_holder in fresh}
-        self._adopting |= taken
-        try:
-            leases = await self.store.claim(self.settings.owner, fresh) if fresh else []
-            await self._adopt_all(leases, {one.run: one.n for one in fresh})
-        finally:
-            self._adopting -= taken
-        return {lease.run for lease in leases}
-
-    async def _adopt_all(self, leases: Sequence[Lease], seen: Mapping[str, int]) -> None:
-        answers = await asyncio.gather(*map(self._adopt, leases), return_exceptions=True)
-        for lease, answer in zip(leases, answers, strict=True):
-            if isinstance(answer, HandrailError):
-                self._parked.pop(lease.run, None)
-                await self._declining.decline(lease, answer, n=seen[lease.run])
-            elif isinstance(answer, BaseException):
-                raise answer
-
     async def _adopt(self, lease: Lease) -> None:
+        self._parked.pop(lease.run, None)  # whatever it waited for: if this fails, it is looked at again
         run = await self.dispatch.own(lease.run)
         definition = await self.dispatch.definition(run.definition)
         self._conduct(definition, run, lease)
