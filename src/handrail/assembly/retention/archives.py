@@ -55,6 +55,13 @@ class ArchivedLine(Struct, frozen=True, kw_only=True):
     deleted_because: str = ""
 
 
+class ArchivedIn(Struct, frozen=True):
+    """The archive that a run is in, and its file."""
+
+    archive: str
+    file: str
+
+
 @dataclass(frozen=True)
 class OpenArchives:
     """The archives of a store that is open for writing; no other process of this home changes them meanwhile."""
@@ -187,3 +194,11 @@ def _require_known(table: dict[str, Any], shape: type[Struct], named: str) -> No
     known = sorted(shape.__struct_fields__)
     for name in sorted(table.keys() - set(known)):
         raise Invalid(f"config.toml: {named} has no key `{name}`", hint=did_you_mean(name, known))
+
+
+async def archived_in(look: StoreReader, run: str) -> ArchivedIn | None:
+    """Where a run is archived; None if its events are in the journal."""
+    stone = await look.store.archives().tombstone(run)
+    if stone is None or not stone.archive:
+        return None
+    return ArchivedIn(stone.archive, str(ArchiveFolder.beside(look.settings.journal).path(stone.archive)))

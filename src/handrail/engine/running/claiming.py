@@ -1,6 +1,6 @@
 """Claiming: takes the leases of runs, and starts to execute what was taken. A claim that was sent is carried through.
 
-Async. Whoever asks may be called off at any moment: a host calls off its stretch, a request ends. Without a conductor,
+Async. A host may call its stretch off at any moment, and a request may end. Without a conductor,
 the run would be held by a node that is alive and does nothing, and no other node takes it from that one."""
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from handrail.assembly.opening import open_reader, open_writer, projects_of
+from handrail.assembly.retention.archives import ArchivedIn, archived_in
 from handrail.domain.journal.chain import Record
 from handrail.domain.journal.codec import entry_of
 from handrail.domain.journal.erasure import erasable
@@ -23,7 +24,7 @@ from handrail.interfaces.cli.journal.bundle import is_bundle, verify_bundle, wri
 from handrail.interfaces.cli.program import json_option, person, reports_errors, settings_of
 from handrail.interfaces.cli.words.all_projects import all_projects_option
 from handrail.interfaces.cli.words.answer import Exit, answer, listing
-from handrail.interfaces.cli.words.archived import ArchivedIn, archived_data, archived_in, print_archived
+from handrail.interfaces.cli.words.archived import archived_data, print_archived
 from handrail.interfaces.cli.words.asking import require_yes, required_reason
 from handrail.interfaces.cli.words.completion import complete_run, complete_run_or_file
 from handrail.interfaces.cli.words.new_files import require_direct

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from handrail.assembly.opening import open_assembly, open_reader, open_writer
+from handrail.assembly.retention.archives import archived_in
 from handrail.assembly.tools import toolbox_of
 from handrail.domain.definition.model import Definition
 from handrail.domain.definition.work_items import tools_in
@@ -30,7 +31,7 @@ from handrail.interfaces.cli.run.view import EXIT_OF_STATUS, print_runs, print_s
 from handrail.interfaces.cli.run.watch import run_viewer, watch
 from handrail.interfaces.cli.words.all_projects import all_projects_option
 from handrail.interfaces.cli.words.answer import answer, listing
-from handrail.interfaces.cli.words.archived import archived_data, archived_in, print_archived
+from handrail.interfaces.cli.words.archived import archived_data, print_archived
 from handrail.interfaces.cli.words.completion import complete_run, complete_runnable
 from handrail.interfaces.cli.words.finding_view import print_how_to_allow
 from handrail.interfaces.cli.words.own_command import advise

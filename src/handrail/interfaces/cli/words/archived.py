@@ -4,26 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import Struct
-
-from handrail.assembly.opening import StoreReader
+from handrail.assembly.retention.archives import ArchivedIn
 from handrail.interfaces.cli.words.terminal_edge import say
-from handrail.storage.archives.archive_folder import ArchiveFolder
-
-
-class ArchivedIn(Struct, frozen=True):
-    """The archive that a run is in, and its file."""
-
-    archive: str
-    file: str
-
-
-async def archived_in(look: StoreReader, run: str) -> ArchivedIn | None:
-    """Where a run is archived; None if its events are in the journal."""
-    stone = await look.store.archives().tombstone(run)
-    if stone is None or not stone.archive:
-        return None
-    return ArchivedIn(stone.archive, str(ArchiveFolder.beside(look.settings.journal).path(stone.archive)))
 
 
 def archived_data(archived: ArchivedIn | None) -> dict[str, Any]:
