@@ -49,8 +49,8 @@ async def test_absurd_waits_as_long_as_the_node_says_whatever_the_clock_of_the_d
         host = AbsurdHost(store, clock, project="p", node="n", heartbeat_s=3)
         serving = asyncio.create_task(host.serve(conduct, lambda: None))
         await host.wake(Wake(run="run_a", n=1))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await has_ended.wait()
         await host.close()
         await serving
-    assert begun[1] - begun[0] >= RESTS_MS / 1_000
+    assert begun[1] - begun[0] >= (RESTS_MS - 100) / 1_000  # two clocks of this machine, which may differ a little
