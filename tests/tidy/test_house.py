@@ -243,3 +243,8 @@ def test_source_speaks_of_handrail_alone(tmp_path: Path) -> None:
         text = (ROOT / name).read_text(encoding="utf-8")
         assert str(ROOT) not in text, name
         assert str(tmp_path.parent) not in text, name
+
+
+def test_each_decision_has_a_number_of_its_own() -> None:
+    records = sorted(file.name for file in (ROOT / "docs" / "decisions").glob("*.md"))
+    assert [int(name[:4]) for name in records] == list(range(1, len(records) + 1))

@@ -1,7 +1,7 @@
 """Archived runs: what the journal says of runs whose events are in archive files, and what is left of them.
 
 Pure values. The files are in archive_file.py; moving events is in engine/retention/. What the journal promises of
-archived runs: docs/decisions/0019."""
+archived runs: docs/decisions/0020."""
 
 from __future__ import annotations
 
