@@ -16,6 +16,9 @@ from handrail.storage.sqlite.migration import FOLDER, statements
 
 ACTOR = "person:ada"
 BACK = """
+DROP TRIGGER event_is_never_removed;
+DROP TABLE tombstone;
+DROP TABLE removed_event;
 DROP TABLE node;
 ALTER TABLE lease DROP COLUMN needs;
 ALTER TABLE lease DROP COLUMN needs_n;
@@ -40,8 +43,8 @@ async def store_from_before(settings: Settings, definition: str) -> str:
         run = await Dispatch(opened.journal, opened.record_writer).start(plan, {}, actor=ACTOR)
     with contextlib.closing(sqlite3.connect(settings.journal)) as database:
         first = (FOLDER / "0001_journal.sql").read_text(encoding="utf-8")
-        (plan_table,) = [one for one in statements(first) if "CREATE TABLE plan " in one]
-        database.executescript(BACK + plan_table + PLANS_BACK)
+        made = [one for one in statements(first) if "CREATE TABLE plan " in one or "TRIGGER event_is_never_rem" in one]
+        database.executescript(BACK + "".join(made) + PLANS_BACK)
         assert database.execute("SELECT max(number) FROM migration").fetchone() == (2,)
         assert not database.execute("SELECT 1 FROM event WHERE body LIKE '%project%'").fetchall()
     return run.id

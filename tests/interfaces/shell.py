@@ -165,6 +165,10 @@ class Terminal:
         import pty
         import termios
 
+        def at_its_terminal() -> None:
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # tests that run under nohup hand down that it is ignored
+
         self._ours, theirs = pty.openpty()
         size = {"COLUMNS": "100", "LINES": "40", "TERM": "xterm-256color", "PYTHONUTF8": "1"}
         inherited = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
@@ -176,7 +180,7 @@ class Terminal:
             stderr=theirs,
             env={**inherited, **size, **environment},
             start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            preexec_fn=at_its_terminal,
         )
         os.close(theirs)
         self._bytes = b""

@@ -6,7 +6,7 @@ import sqlite3
 import sys
 
 from handrail.storage.migrations import Migration
-from handrail.storage.sqlite.migration import migrate
+from handrail.storage.sqlite.migration import applied_schema, migrate
 
 ROWS = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 500) SELECT x FROM n"
 
@@ -21,6 +21,8 @@ def main(path: str) -> None:
     connection.execute("PRAGMA journal_mode = WAL")
     sys.stdout.write("begun\n")
     sys.stdout.flush()
+    if not applied_schema(connection):  # a new database would get all of them at once
+        migrate(connection, [slow(1)])
     migrate(connection, [slow(number) for number in range(1, 40)])
 
 

@@ -18,7 +18,7 @@ import pytest
 from handrail.domain.errors import IntegrityBroken, Unavailable
 from handrail.storage.migrations import Migration
 from handrail.storage.sqlite.faults import StoreLocation
-from handrail.storage.sqlite.file import open_writer
+from handrail.storage.sqlite.file import keep_before_upgrade, open_writer
 from handrail.storage.sqlite.migration import migrate, pending, shipped, statements
 from handrail.storage.sqlite.store import SqliteStore
 from storage.stories import Story
@@ -60,6 +60,27 @@ def test_a_migration_that_fails_leaves_nothing_behind(path: Path) -> None:
         assert connection.execute("SELECT x FROM a").fetchall() == [(1,), (2,)]
         assert pending(connection, [FIRST, failing]) == [failing]
         migrate(connection, [FIRST, SECOND])
+
+
+def test_a_new_database_gets_all_migrations_or_none(path: Path) -> None:
+    failing = Migration(2, "failing", "INSERT INTO nowhere VALUES (1);")
+    with connected(path) as connection:
+        with pytest.raises(sqlite3.OperationalError):
+            migrate(connection, [FIRST, failing])
+        assert tables(connection) == set()
+        migrate(connection, [FIRST, SECOND])
+        assert pending(connection, [FIRST, SECOND]) == []
+
+
+def test_copies_from_before_an_upgrade_that_others_write_are_left_alone(path: Path) -> None:
+    with connected(path) as connection:
+        migrate(connection, [FIRST])
+        older, left, written = (path.with_name(f"{path.name}.schema-{end}") for end in ("0", "1.aa.part", "1.bb.part"))
+        for copy in (older, left, written):
+            copy.write_bytes(b"copy")
+        os.utime(left, (1, 1))
+        keep_before_upgrade(connection, path, 1)
+    assert sorted(copy.name for copy in path.parent.glob("*.schema-*")) == [f"{path.name}.schema-1", written.name]
 
 
 def test_a_database_newer_than_the_program_is_refused(path: Path) -> None:

@@ -8,6 +8,8 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -241,6 +243,26 @@ async def test_a_cancelled_command_leaves_no_folder(way: ViewKind, project: Path
     async with asyncio.timeout(10):
         while not list(scratch.iterdir()):
             await asyncio.sleep(0.01)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert list(scratch.iterdir()) == []
+
+
+async def test_a_command_that_is_cancelled_before_it_has_its_folder_leaves_none(
+    project: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, is_made = project_copy._new_folder, threading.Event()
+
+    def slowly() -> Path:
+        folder = made()
+        is_made.set()
+        time.sleep(0.2)
+        return folder
+
+    monkeypatch.setattr(project_copy, "_new_folder", slowly)
+    running = asyncio.create_task(sh(sandbox_of(project, ViewKind.COPY), "sleep 60"))
+    assert await asyncio.to_thread(is_made.wait, 10)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running

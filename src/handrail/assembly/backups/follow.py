@@ -96,7 +96,7 @@ def following(settings: Settings, target: Path, *, with_keys: bool = False) -> I
         require_new_home(target)
         _start(settings, target, store)
         mark = FollowMark(store)
-    except (NotPlain, msgspec.MsgspecError) as error:
+    except (NotADirectoryError, NotPlain, msgspec.MsgspecError) as error:
         raise Conflict(f"{target} is not a copy of a home", hint="name a new folder") from error
     if mark.store != store:
         raise Conflict(f"{target} follows another store ({mark.store})", hint="name a new folder")

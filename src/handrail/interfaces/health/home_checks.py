@@ -167,11 +167,10 @@ async def _signing(settings: Settings) -> list[HealthCheck]:
         checked = checkpoint_check(None, unsigned=0, signed=signed, now=system_clock())
     except HandrailError as error:
         return [failed_with("witnesses", error)]
-    if checkpoint is None:
-        return [checked, ok("witnesses", "nothing is signed yet")]
-    # A choice, not a fault: only doctor says it, which a person asks.
+    # No witness is a choice, not a fault: only doctor says it, which a person asks.
     none = warn("witnesses", NO_WITNESS, "name one in [witnesses] of config.toml: docs/guides/witnesses.md")
-    return [checked, *(await witness_checks(settings, checkpoint) or [none])]
+    unsigned = ok("witnesses", "nothing is signed yet")
+    return [checked, *(await witness_checks(settings, checkpoint) or [unsigned if checkpoint is None else none])]
 
 
 async def witness_checks(settings: Settings, last: Checkpoint | None) -> list[HealthCheck]:

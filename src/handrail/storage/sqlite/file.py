@@ -25,6 +25,9 @@ WAL_PAGES: Final = 4_000  # about 16 MB; fewer and larger checkpoints than by de
 WAL_BYTES_KEPT: Final = 64_000_000
 BEFORE_UPGRADE: Final = ".schema-"
 """Between the name of a journal and the schema of its copy from before an upgrade."""
+PART: Final = ".part"
+ABANDONED_S: Final = 3_600
+"""A copy that nobody has written to for so long was left by a killed process."""
 CACHE_KIB: Final = 4_000
 RETRY_S: Final = 0.01
 
@@ -97,16 +100,26 @@ def keep_before_upgrade(connection: sqlite3.Connection, path: Path, schema: int)
     kept = path.with_name(f"{path.name}{BEFORE_UPGRADE}{schema}")
     if kept.exists():
         return
-    part = kept.with_name(f"{kept.name}.{os.urandom(4).hex()}.part")
+    part = kept.with_name(f"{kept.name}.{os.urandom(4).hex()}{PART}")
     try:
         os.close(os.open(part, os.O_CREAT | os.O_EXCL, 0o600))
         connection.execute("VACUUM INTO ?", (str(part),))
         part.replace(kept)
     finally:
         part.unlink(missing_ok=True)
-    for older in path.parent.glob(f"{path.name}{BEFORE_UPGRADE}*"):
-        if older != kept:
-            older.unlink(missing_ok=True)
+    for other in path.parent.glob(f"{path.name}{BEFORE_UPGRADE}*"):
+        if other != kept and not _is_being_written(other):
+            other.unlink(missing_ok=True)
+
+
+def _is_being_written(copy: Path) -> bool:
+    """Whether another process that upgrades the same journal may be writing this copy now."""
+    if copy.suffix != PART:
+        return False
+    try:
+        return time.time() - copy.stat().st_mtime < ABANDONED_S
+    except FileNotFoundError:
+        return True  # it has just got its name
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """Migrations: numbered SQL files that bring a database to the schema of this program.
 
 Each is applied in one transaction together with the row that records it: if the process is killed, the database has the
-old schema or the new one, never half of it. Applied files never change; their digest is stored with that row."""
+old schema or the new one, never half of it. A new database gets all of them in one: nobody ever sees an older schema
+there, which would look like one to keep a copy of. Applied files never change; their digest is stored with that row."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ def migrate(connection: sqlite3.Connection, migrations: Sequence[Migration]) -> 
     while pending(connection, migrations):
         connection.execute(BEGIN_WRITE)  # a second process waits here, and then finds nothing to do
         try:
-            for migration in pending(connection, migrations)[:1]:
+            todo = pending(connection, migrations)
+            for migration in todo[:1] if applied_schema(connection) else todo:
                 _apply(connection, migration)
             connection.execute(COMMIT)
         except BaseException:

@@ -36,12 +36,12 @@ TOO_LARGE: Final = (
 @asynccontextmanager
 async def scratch_folder() -> AsyncIterator[Path]:
     """A folder of our own that is removed afterwards, whatever is in it."""
-    folder = await asyncio.to_thread(_new_folder)
+    making = asyncio.ensure_future(asyncio.to_thread(_new_folder))
     try:
-        yield folder
+        yield await asyncio.shield(making)
     finally:
-        # A second cancellation must not leave a copy of the project in a temporary folder.
-        await asyncio.shield(remove(folder))
+        # A cancellation, be it a second one or while the thread makes the folder, must not leave it behind.
+        await asyncio.shield(_remove_made(making))
 
 
 class CopyRules(Protocol):
@@ -104,6 +104,12 @@ async def remove(folder: Path) -> None:
             argv = (program, *words[1:], "--", str(folder))
             process = await asyncio.create_subprocess_exec(*argv, stdout=DEVNULL, stderr=DEVNULL)
             await process.wait()
+
+
+async def _remove_made(making: asyncio.Future[Path]) -> None:
+    await asyncio.wait([making])
+    if making.exception() is None:
+        await remove(making.result())
 
 
 def _new_folder() -> Path:

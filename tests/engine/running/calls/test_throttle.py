@@ -77,3 +77,35 @@ def test_a_pace_says_when_to_come_again() -> None:
     assert held.due is not None
     assert held.due >= 1_000
     assert throttle.enter("a", 0, PACED, now=held.due) is None
+
+
+def test_a_place_that_was_offered_and_can_not_be_used_goes_on_to_the_next() -> None:
+    """The first to wait for the tool has no turn when the place is free: the second must hear of it."""
+    woken: list[str] = []
+    throttle = Throttle(woken.append, calls_max=2)
+    assert throttle.enter("a", 0, ONE, now=0) is None
+    assert throttle.enter("b", 0, ONE, now=0) is not None
+    assert throttle.enter("c", 0, ONE, now=0) is not None
+    assert throttle.enter("d", 0, DO, now=0) is None
+    assert throttle.enter("e", 0, DO, now=0) is not None  # it gets the next turn
+    throttle.leave(ONE)
+    assert woken == ["b", "e"]
+    assert throttle.enter("b", 0, ONE, now=0) is not None
+    assert woken == ["b", "e", "c"]
+    throttle.forget("b")
+    throttle.give_back("e")
+    assert throttle.enter("c", 0, ONE, now=0) is None
+
+
+def test_a_run_that_waits_for_a_place_again_is_not_woken_for_it() -> None:
+    woken: list[str] = []
+    throttle = Throttle(woken.append)
+    assert throttle.enter("a", 0, ONE, now=0) is None
+    assert throttle.enter("b", 0, ONE, now=0) is not None
+    throttle.leave(ONE)
+    assert throttle.enter("quick", 0, ONE, now=0) is None
+    assert throttle.enter("b", 0, ONE, now=0) is not None
+    assert woken == ["b"]
+    throttle.leave(ONE)
+    assert woken == ["b", "b"]
+    assert throttle.enter("b", 0, ONE, now=0) is None

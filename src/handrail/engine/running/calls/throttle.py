@@ -60,17 +60,16 @@ class Throttle:
     def enter(self, run: str, priority: int, spec: ToolSpec, *, now: int) -> Postponed | None:
         """Let a call start (None), or say why it can't; the run is woken when it may try again."""
         limits = _limits_of(spec)
-        for limit in limits:
-            # The run uses the place that was offered to it, or queues again below: either way the offer is over.
-            self._offers.get(run, {}).pop(limit.name, None)
-        for limit in limits:
-            if limit.concurrency is not None and self._by_name[limit.name] >= limit.concurrency:
-                self._waiting.setdefault(limit.name, OrderedDict())[run] = None
-                return Postponed(f"{limit.concurrency} calls of {limit.name} are running")
-        if not self._has_turn(run):
-            self._enqueue(run, priority)
-            return Postponed(f"{self.calls_max} calls are running, the most that handrail makes at once")
-        if self.fleet is None and (postponed := self._too_soon(limits, now)):
+        # The run uses the places that were offered to it, or queues again: either way the offers are over.
+        offered = [limit.name for limit in limits if limit.name in self._offers.get(run, {})]
+        for name in offered:
+            del self._offers[run][name]
+        postponed = self._postponed(run, priority, limits, now)
+        if postponed is not None:
+            for name in offered:
+                # Others wait for them, and nobody else would wake those. A place that is taken again is no offer.
+                if run not in self._waiting.get(name, ()):
+                    self._offer(name)
             return postponed
         # A turn that was given counts as under way already; entering without one must add to it.
         if self._turns[run]:
@@ -79,6 +78,17 @@ class Throttle:
             self._under_way += 1
         self._by_name.update(limit.name for limit in limits)
         return None
+
+    def _postponed(self, run: str, priority: int, limits: Sequence[CallLimits], now: int) -> Postponed | None:
+        """Why a call can't start now; the run then waits for a place, for a turn, or for a time."""
+        for limit in limits:
+            if limit.concurrency is not None and self._by_name[limit.name] >= limit.concurrency:
+                self._waiting.setdefault(limit.name, OrderedDict())[run] = None
+                return Postponed(f"{limit.concurrency} calls of {limit.name} are running")
+        if not self._has_turn(run):
+            self._enqueue(run, priority)
+            return Postponed(f"{self.calls_max} calls are running, the most that handrail makes at once")
+        return self._too_soon(limits, now) if self.fleet is None else None
 
     def _too_soon(self, limits: Sequence[CallLimits], now: int) -> Postponed | None:
         """Why a call would exceed a rate limit; if it does not, it is counted."""
