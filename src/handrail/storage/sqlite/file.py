@@ -27,7 +27,7 @@ BEFORE_UPGRADE: Final = ".schema-"
 """Between the name of a journal and the schema of its copy from before an upgrade."""
 PART: Final = ".part"
 ABANDONED_S: Final = 3_600
-"""A copy that nobody has written to for so long was left by a killed process."""
+"""A copy that was not written to for so long was left by a killed process."""
 CACHE_KIB: Final = 4_000
 RETRY_S: Final = 0.01
 

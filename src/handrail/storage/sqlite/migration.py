@@ -1,7 +1,7 @@
 """Migrations: numbered SQL files that bring a database to the schema of this program.
 
 Each is applied in one transaction together with the row that records it: if the process is killed, the database has the
-old schema or the new one, never half of it. A new database gets all of them in one: nobody ever sees an older schema
+old schema or the new one, never half of it. A new database gets all of them in one: no process ever sees an older schema
 there, which would look like one to keep a copy of. Applied files never change; their digest is stored with that row."""
 
 from __future__ import annotations

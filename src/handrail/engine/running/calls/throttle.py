@@ -67,7 +67,7 @@ class Throttle:
         postponed = self._postponed(run, priority, limits, now)
         if postponed is not None:
             for name in offered:
-                # Others wait for them, and nobody else would wake those. A place that is taken again is no offer.
+                # Others wait for them, and are woken by nothing else. A place that is taken again is no offer.
                 if run not in self._waiting.get(name, ()):
                     self._offer(name)
             return postponed
