@@ -1,8 +1,9 @@
 """Migrations: numbered SQL files that bring a database to the schema of this program.
 
 Each is applied in one transaction together with the row that records it: if the process is killed, the database has the
-old schema or the new one, never half of it. A new database gets all of them in one: no process ever sees an older schema
-there, which would look like one to keep a copy of. Applied files never change; their digest is stored with that row."""
+old schema or the new one, never half of it. A new database gets all of them in one, so that no process ever sees an
+older schema there, which would look like one to keep a copy of. Applied files never change; their digest is stored with
+that row."""
 
 from __future__ import annotations
 
