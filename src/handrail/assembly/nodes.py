@@ -11,16 +11,18 @@ from contextlib import contextmanager
 from importlib.metadata import version
 from typing import Final
 
+from handrail.assembly.checks import shell_of
 from handrail.domain.definition.duration import duration_ms
 from handrail.domain.errors import Conflict
 from handrail.domain.fleet.label import HOME, OPENS, labels_of
 from handrail.domain.fleet.node import NodeCard
-from handrail.domain.fleet.placing import server_label
+from handrail.domain.fleet.placing import commands_label, server_label
 from handrail.engine.clock import system_clock
 from handrail.engine.fleet.node import LocalNode
 from handrail.engine.proving.projection_repair import WholeStore
 from handrail.settings import Settings
 from handrail.storage.presence import ProcessPresence
+from handrail.tools.shell import can_run_commands
 
 NODE: Final = "n-"
 NAME_LENGTH_MAX: Final = 60
@@ -73,7 +75,9 @@ def labels_of_machine(settings: Settings, servers: Iterable[str], project: str, 
     if not prefix:
         return labels
     key = _key(prefix)
-    return (*labels, f"{HOME}{key}", f"{OPENS}{key}", *(server_label(project, one) for one in sorted(servers)))
+    commands = [commands_label(project)] if can_run_commands(settings.project, shell_of(settings)) else []
+    reached = (server_label(project, one) for one in sorted(servers))
+    return (*labels, f"{HOME}{key}", f"{OPENS}{key}", *commands, *reached)
 
 
 def _key(prefix: str) -> str:

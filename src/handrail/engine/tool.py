@@ -68,6 +68,8 @@ class ToolSpec(Struct, frozen=True, kw_only=True):
     """The limits of its server, over all its tools."""
     runs_on: tuple[str, ...] = ()
     """Which labels a node needs to call it."""
+    is_command: bool = False
+    """Whether it runs a program in the sandbox, which not every machine has or allows."""
     undo: str = ""
     """How its effect is undone if the plan does not say: `own`, or another tool; empty if it is not."""
     undo_idempotent: bool = True

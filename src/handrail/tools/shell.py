@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta, Struct
@@ -23,12 +23,15 @@ from handrail.domain.definition.model import Category, Effect
 from handrail.domain.definition.size import SIZE_PATTERN, size_bytes
 from handrail.domain.errors import Invalid
 from handrail.domain.suggestion import did_you_mean
-from handrail.engine.sandbox import Bounds, Job, Ran, Sandbox, as_output
+from handrail.engine.sandbox import Bounds, Job, Ran, as_output
 from handrail.engine.tool import ToolCall, ToolFailed, ToolSpec
 from handrail.foundation.rooted import PATH_LENGTH_MAX
 from handrail.tools.arguments import closed
 from handrail.tools.files.rooted import path_parts
 from handrail.tools.python.function_tool import FunctionTool
+
+if TYPE_CHECKING:
+    from handrail.tools.sandbox.bubblewrap import Bubblewrap
 
 WORDS_MAX: Final = 1_000
 WORD_LENGTH_MAX: Final = 32_000
@@ -116,13 +119,18 @@ def _flaws(found: ShellConfiguration) -> list[str]:
     ]
 
 
-def shell_sandbox(root: Path, configuration: ShellConfiguration, *, private: Sequence[Path]) -> Sandbox:
+def shell_sandbox(root: Path, configuration: ShellConfiguration, *, private: Sequence[Path]) -> Bubblewrap:
     """The sandbox around commands of a project."""
     # Imported late: plans without commands do not need it, and parts of it exist only on Linux.
     from handrail.tools.sandbox.bubblewrap import Bubblewrap
 
     read = [Path(name).expanduser() for name in configuration.read]
     return Bubblewrap(root, program=configuration.bubblewrap, private=private, read=read)
+
+
+def can_run_commands(root: Path, configuration: ShellConfiguration) -> bool:
+    """Whether commands are allowed here, and there is a program for their sandbox. Whether it holds is tried later."""
+    return configuration.allow and shell_sandbox(root, configuration, private=()).is_there
 
 
 def shell_tools(
@@ -163,6 +171,7 @@ def _spec(bounds: Bounds) -> ToolSpec:
             required=["argv"],
         ),
         timeout=duration_text(bounds.time_ms + SLACK_MS),
+        is_command=True,
     )
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from itertools import pairwise
+from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from engine.running.test_stretches import Lossy, owner_of
@@ -81,6 +83,32 @@ def test_a_node_hands_back_what_it_has_no_room_for() -> None:
         return stage.worker.room(), [rest.why for rest in host.rests], len(stage.worker.conductors)
 
     assert in_virtual_time(scene) == (0, [Reason.HANDED_OVER] * 3, 2)
+
+
+@pytest.mark.parametrize(("bound", "needs"), [({"server": "good"}, "server:good"), ({"is_command": True}, "commands:")])
+def test_a_call_that_only_some_machines_may_make_waits_for_one_of_them(bound: dict[str, Any], needs: str) -> None:
+    stage = Stage(puppet("good.say", **bound))
+
+    async def scene() -> tuple[LeaseHolder | None, str, Run]:
+        await stage.open("w-one", is_shared=True)
+        run = await stage.start(plan({"id": "a", "tool": "good.say"}))
+        await asyncio.sleep(5)
+        held = await stage.store.lease_holder(run.id)
+        await stage.open("w-two", is_shared=True, labels=frozenset({needs}))
+        await asyncio.sleep(5)
+        after = await stage.worker.dispatch.current(run.id)
+        return held, after.step("a").status, after
+
+    held, step, run = in_virtual_time(scene)
+    assert held is not None
+    assert (held.owner, held.needs) == ("", needs)
+    assert (step, run.status) == ("completed", RunStatus.COMPLETED)
+
+
+def test_a_store_of_one_machine_asks_for_no_other_one() -> None:
+    stage = Stage(puppet("good.say", server="good"), puppet("x.command", is_command=True))
+    run = in_virtual_time(lambda: stage.play(plan({"id": "a", "tool": "good.say"}, {"id": "b", "tool": "x.command"})))
+    assert run.status is RunStatus.COMPLETED
 
 
 def test_a_paused_node_takes_nothing_that_a_host_places_there() -> None:

@@ -1,8 +1,8 @@
 """Labels: what a node has, and what a step, a tool server or a project asks of the node that works on it. Pure.
 
 People give labels such as `gpu`. Beside them a node has what is bound to its machine, with a colon, which no label of a
-person has: `server:NAME` is a tool server that it reaches, `home:KEY` what it has stored to undo its own effects,
-`opens:KEY` what was sealed for it."""
+person has: `server:NAME` is a tool server that it reaches, `commands:PROJECT` that it may run commands and can make a
+sandbox, `home:KEY` what it has stored to undo its own effects, `opens:KEY` what was sealed for it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from handrail.domain.errors import Invalid, Limited
 LABEL_PATTERN: Final = r"^[a-z0-9][a-z0-9._-]{0,39}$"
 LABELS_MAX: Final = 20
 SERVER: Final = "server:"
+COMMANDS: Final = "commands:"
 HOME: Final = "home:"
 OPENS: Final = "opens:"
 ALTERNATIVES_MAX: Final = 8
@@ -59,6 +60,8 @@ def in_words(needs: Needs) -> str:
 def _word(label: str) -> str:
     if label.startswith(SERVER):
         return f"the tool server {label.rpartition('/')[2].removeprefix(SERVER)}"
+    if label.startswith(COMMANDS):
+        return "permission to run commands"
     if label.startswith(OPENS):
         return "the key of its secret inputs"
     return "what was stored for its undo" if label.startswith(HOME) else label

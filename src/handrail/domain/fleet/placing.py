@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 
 from handrail.domain.definition.model import Definition, walk
-from handrail.domain.fleet.label import HOME, SERVER, Needs, needs_of
+from handrail.domain.fleet.label import COMMANDS, HOME, SERVER, Needs, needs_of
 from handrail.domain.policy.actor import NODE_PREFIX
 from handrail.domain.project import scoped
 
@@ -29,6 +29,11 @@ def home_label(actor: str) -> str:
 def server_label(project: str, server: str) -> str:
     """The label of nodes on which a project has a tool server."""
     return SERVER + scoped(project, server)
+
+
+def commands_label(project: str) -> str:
+    """The label of nodes on which runs of a project may run commands."""
+    return COMMANDS + project
 
 
 def asks_for_labels(definition: Definition) -> bool:

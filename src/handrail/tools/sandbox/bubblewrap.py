@@ -142,6 +142,15 @@ class Bubblewrap:
             raise _not_started(ran.stderr.strip(), job)
         return msgspec.structs.replace(ran, took_ms=took_ms)
 
+    @property
+    def is_there(self) -> bool:
+        """Whether there is a program to make it."""
+        try:
+            self._program()
+        except ToolFailed:
+            return False
+        return True
+
     async def trial(self) -> str:
         """Try to escape from the sandbox, once per process; empty if nothing could."""
         try:

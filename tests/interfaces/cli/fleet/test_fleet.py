@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +19,7 @@ from storage.postgres import server
 
 pytestmark = pytest.mark.skipif(bool(server.MISSING), reason=server.MISSING or "-")
 
+GOOD_SERVER = Path(__file__).parents[3] / "tools" / "mcp" / "good_server.py"
 WRITES = "id: writes\nsteps:\n  - {id: note, tool: file.append, args: {path: out.txt, text: 'x'}}\n"
 
 
@@ -122,6 +125,36 @@ def test_what_a_machine_did_is_undone_on_that_machine(two: tuple[Machine, Machin
     assert not (one.folder / "after.txt").exists()
     assert not (other.folder / "after.txt").exists()
     assert one.run("journal", "verify").exit_code == 0
+
+
+SAYING = """\
+id: saying
+steps:
+  - {id: say, tool: good.say, args: {words: [hello]}}
+  - {id: command, tool: shell.run, args: {argv: ['true']}, retry: {attempts: 1}}
+"""
+
+
+def test_what_only_a_trusted_folder_may_start_is_done_where_somebody_trusts_it(two: tuple[Machine, Machine]) -> None:
+    one, other = two
+    other.json("project", "join", project_of(one))
+    for machine in two:
+        words = [str(GOOD_SERVER), str(machine.folder)]
+        declared = {"mcpServers": {"good": {"command": sys.executable, "args": words, "effect": "none"}}}
+        machine.write(json.dumps(declared), ".handrail/tools.json")
+    other.json("trust", "--digest", other.json("trust", code=4)["digest"])
+    run = other.json("run", "start", other.write(SAYING), "--detach")["run"]
+    with one.process("worker"):
+        until(
+            lambda: one.json("run", "show", run).get("node") == "waits for a node with the tool server good: none is up"
+        )
+        with other.process("worker"):
+            # The second step is allowed nowhere: it waits for a node, and fails on none of them.
+            waits = "waits for a node with permission to run commands: none is up"
+            until(lambda: one.json("run", "show", run).get("node") == waits)
+            done = {step["id"]: step["status"] for step in one.json("run", "show", run, "--full")["steps"]}
+            assert done["say"] == "completed"
+            assert asked_for(one, run, "attempt_started", "command") == []
 
 
 ASKING = """\

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from handrail.domain.definition.model import Step
 from handrail.domain.fleet.label import Needs
-from handrail.domain.fleet.placing import home_label, lacking, server_label
+from handrail.domain.fleet.placing import commands_label, home_label, lacking, server_label
 from handrail.domain.run.state import Run
 from handrail.domain.scheduling.step_start import CallTool
 from handrail.engine.running.calls.attempt import AttemptServices
@@ -18,6 +18,11 @@ def needed_for_call(
 ) -> Needs:
     """What another node must have to make this call; empty if this one can."""
     asked = {*step.runs_on, *spec.runs_on}
+    # Trust is each machine's own: a server that is declared here may only be started where somebody has trusted it.
+    if parts.is_shared and spec.server:
+        asked.add(server_label(run.project, spec.server))
+    if parts.is_shared and spec.is_command:
+        asked.add(commands_label(run.project))
     # What a tool did to this machine's folder is undone from what was stored here: nowhere else is either of them.
     if is_undo and todo.own_undo and parts.is_shared and not spec.server:
         asked |= {home_label(run.step(todo.path).actor)} - {""}
