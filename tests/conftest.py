@@ -27,6 +27,12 @@ UNMEASURED = (
     "library/test_built_in_workflows",
     "surface/test_policy_matrix",
     "http/test_policy_matrix",
+    "domain/language/test_hostile_language",
+    "interfaces/cli/fleet/",
+    "interfaces/cli/test_demo",
+    "interfaces/cli/test_tables",
+    "interfaces/clients/test_doctor",
+    "interfaces/mcp/stdio/",
 )
 """Tests that repeat what the rooms' own tests cover: measuring them doubles their time and adds no line."""
 SLOW = ("outside/", "simulation/", "rules/toolchain/")
