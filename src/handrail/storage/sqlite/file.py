@@ -34,9 +34,6 @@ RETRY_S: Final = 0.01
 IS_EMPTY: Final = "SELECT count(*) = 0 FROM sqlite_schema"
 """Whether a database is still empty."""
 
-MAKE_INCREMENTAL: Final = "PRAGMA auto_vacuum = INCREMENTAL"
-"""Keep track of pages so that free ones can be given back; of a file with tables, from its next rewriting on."""
-
 WRITER_SETTINGS: Final = (
     "PRAGMA synchronous = FULL",  # a commit returns when it is on the disk
     "PRAGMA fullfsync = ON",  # and not only in the disk's own cache; only macOS needs this
@@ -63,8 +60,6 @@ def open_writer(place: StoreLocation, migrations: Sequence[Migration]) -> sqlite
         connection = _connect(place, "rw")
         with closed_on_error(connection):
             _require_ours(connection, place.name)
-            if connection.execute(IS_EMPTY).fetchone()[0]:  # never of others: that would be a write at every opening
-                connection.execute(MAKE_INCREMENTAL)
             # Only after we know that the file is ours: some of these settings change a database permanently.
             for setting in WRITER_SETTINGS:
                 connection.execute(setting)

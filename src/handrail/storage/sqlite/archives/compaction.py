@@ -1,7 +1,8 @@
 """Giving free pages of the file back to the disk, a few at a time: appends are between two steps, never behind all.
 
-New files can do that from their first page. An older file is rewritten once, when there is something to give back; that
-takes as long as reading and writing what is left of it."""
+A file that keeps track of its pages for that writes more of them at every append: about a tenth fewer steps a second.
+So a file starts without, and is rewritten once, when much of it is free; that takes as long as reading and writing what
+is left of it."""
 
 from __future__ import annotations
 
@@ -11,10 +12,18 @@ from typing import Final
 
 from handrail.engine.run_archive import StoreSize
 from handrail.storage.sqlite import queries
-from handrail.storage.sqlite.file import MAKE_INCREMENTAL
 
 MODE: Final = "PRAGMA auto_vacuum"
 INCREMENTAL: Final = 2
+MAKE_INCREMENTAL: Final = "PRAGMA auto_vacuum = INCREMENTAL"
+"""Keep track of pages, from the next rewriting on."""
+
+WORTH_REWRITING: Final = 10
+"""A file is rewritten if one page of so many is free; fewer are used again by appends."""
+
+PAGES: Final = "PRAGMA page_count"
+"""How many pages the file has."""
+
 FREE_PAGES: Final = "PRAGMA freelist_count"
 """How many pages are free."""
 
@@ -35,7 +44,10 @@ def give_back(connection: sqlite3.Connection, pages: int) -> None:
         return
     (mode,) = connection.execute(MODE).fetchone()
     if mode != INCREMENTAL:
-        # An older file: from now on it keeps track of its pages, so this happens once.
+        (pages_of_file,) = connection.execute(PAGES).fetchone()
+        if free * WORTH_REWRITING < pages_of_file:
+            return
+        # From now on it keeps track of its pages, so this happens once.
         connection.execute(MAKE_INCREMENTAL)
         connection.execute(REWRITE)
         return
