@@ -167,10 +167,10 @@ async def test_space_is_given_back_to_the_disk(settings: Settings) -> None:
     async with open_store(settings) as opened:
         await ended_runs(opened, [f"run_{number:08d}" for number in range(120)])
         archiver = await archiver_of(opened)
-        await archiver.archive([f"run_{number:08d}" for number in range(5)], reason="old", actor=ADA)
+        await archiver.archive([f"run_{number:08d}" for number in range(10)], reason="old", actor=ADA)
         await archiver.give_back()
         assert (await opened.store.archives().size()).free > 0, "so little is used again: the file is not rewritten"
-        await archiver.archive([f"run_{number:08d}" for number in range(5, 110)], reason="old", actor=ADA)
+        await archiver.archive([f"run_{number:08d}" for number in range(10, 110)], reason="old", actor=ADA)
         await archiver.give_back()
         assert (await opened.store.archives().size()).free == 0
     async with open_reader(settings) as look:
