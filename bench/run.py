@@ -25,6 +25,7 @@ BENCHES = (
     "guidance.py",
     "tools.py",
     "gates.py",
+    "caches.py",
     "console.py",
 )
 

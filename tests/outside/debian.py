@@ -1,5 +1,5 @@
 """Programs of Debian for tests, unpacked into build/, unless the machine has its own: bubblewrap for the sandbox,
-Prometheus and promtool for metrics and alert rules.
+Prometheus and promtool for metrics and alert rules, Redis for the shared cache.
 
 Nothing is installed and no root is needed. Where one can't be had or may not make namespaces, tests are left out, and
 say so.
@@ -42,6 +42,14 @@ def prometheus(program: str = "prometheus") -> Path:
     return _or_left_out(_prometheus_once(program), "Prometheus")
 
 
+def redis() -> tuple[Path, dict[str, str]]:
+    """A Redis or Valkey server, and the environment it needs; the test is left out, or fails, where there is none."""
+    program = _or_left_out(_redis_once(), "the shared cache")
+    inside = program.is_relative_to(BUILD.parent)
+    folders = [str(one) for one in (program.parents[1] / "lib").glob("*-linux-gnu")] if inside else []
+    return program, {**os.environ, **({"LD_LIBRARY_PATH": ":".join(folders)} if folders else {})}
+
+
 def _or_left_out(found: Path | NotFetched, what: str) -> Path:
     if isinstance(found, Path):
         return found
@@ -68,6 +76,25 @@ def _prometheus_once(program: str) -> Path | NotFetched:
         return fetch_prometheus(program)
     except NotFetched as error:
         return error
+
+
+@functools.cache
+def _redis_once() -> Path | NotFetched:
+    try:
+        return fetch_redis()
+    except NotFetched as error:
+        return error
+
+
+def fetch_redis() -> Path:
+    """The machine's own Redis or Valkey, else Debian's Redis."""
+    own = shutil.which("valkey-server") or shutil.which("redis-server")
+    if own:
+        return Path(own)
+    if not sys.platform.startswith("linux"):
+        raise NotFetched("it needs Linux")
+    packages = ["redis-server", "redis-tools", "liblzf1", "libjemalloc2"]
+    return unpacked(BUILD.parent / "redis", packages) / "usr" / "bin" / "redis-server"
 
 
 def fetch_prometheus(program: str) -> Path:
@@ -148,6 +175,6 @@ def _do(command: Sequence[str], folder: Path) -> str:
 
 if __name__ == "__main__":
     try:
-        sys.stdout.write(f"{fetch()}\n{fetch_prometheus('prometheus')}\n")
+        sys.stdout.write(f"{fetch()}\n{fetch_prometheus('prometheus')}\n{fetch_redis()}\n")
     except NotFetched as error:
         sys.exit(f"not everything can be tried: {error}")

@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace as with_
 
+from handrail.assembly.caching.shared import usable_level
 from handrail.assembly.secrets import known_secrets_of
 from handrail.domain.checks.finding import Finding, Flaw, finding_without_text
 from handrail.domain.checks.finding import Path as Place
@@ -18,6 +19,8 @@ from handrail.domain.checks.judgement import PlainRuleSet
 from handrail.domain.definition.model import Definition
 from handrail.engine.checking.clean_sandbox import CleanSandbox
 from handrail.engine.checking.gate import QualityGate
+from handrail.engine.checking.layered_memory import LayeredMemory
+from handrail.engine.checking.rule import Memory
 from handrail.engine.checking.shared_call import SharedCall
 from handrail.engine.dispatch import Observe
 from handrail.engine.known_secrets import KnownSecrets
@@ -47,7 +50,7 @@ def gate_of(settings: Settings, toolbox: Registry | None = None) -> QualityGate:
         project=settings.project,
         private=(settings.home,),
         sandbox=CleanSandbox(sandbox_of(settings), secrets),
-        memory=rule_memory_of(settings, secrets),
+        memory=memory_of(settings, secrets),
         secrets=secrets,
         tree=SharedCall(partial(tree_digest, settings.project, private=(settings.home,))),
         is_plain=settings.choices.checks == "plain",
@@ -91,6 +94,13 @@ def rule_memory_of(settings: Settings, secrets: KnownSecrets | None = None) -> R
     """The cache of earlier check results, without secrets."""
     known = secrets or known_secrets_of(settings)
     return RuleMemory(settings.home / "cache" / "rules", clean=lambda content: known.scrubber().content(content))
+
+
+def memory_of(settings: Settings, secrets: KnownSecrets) -> Memory:
+    """The same, with the results that other machines share, if the settings name a server for them."""
+    own = rule_memory_of(settings, secrets)
+    shared = usable_level(settings, lambda content: secrets.scrubber().content(content))
+    return LayeredMemory(own, shared.results) if shared is not None else own
 
 
 def judging_rules() -> PlainRuleSet:

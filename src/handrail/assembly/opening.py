@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from handrail.assembly.caching.use_file import noting_use
 from handrail.assembly.checks import gate_of, inputs_checked, misfits_in, observer_of, rules_of
 from handrail.assembly.hosts import host_of
 from handrail.assembly.nodes import labels_of_machine, own_node
@@ -267,6 +268,7 @@ async def open_store(
     record_writer = RecordWriter(system_clock, system_entropy, secrets)
     async with (
         tracing(settings) as tracer,
+        noting_use(settings),
         writing_store(settings, record_writer, compare=compare, measures=measures) as parts,
     ):
         store, checkpoints = parts.store, parts.checkpoints
@@ -474,8 +476,7 @@ def _reading(
 
 async def _warn_of_missing_checkpoints(store: WholeStore) -> None:
     """A crash before the first checkpoint looks the same as removed checkpoints: warn, and continue."""
-    events = (await store.end()).events
-    if events:
+    if events := (await store.end()).events:
         log.warning("the journal has %d events and no checkpoint: nothing signed vouches for them", events)
 
 

@@ -23,10 +23,13 @@ def secrets_of(settings: Settings) -> SecretStore:
 
 
 def known_secrets_of(settings: Settings) -> KnownSecrets:
-    """All values that must be written nowhere: stored secrets, variables that plans may use, the store's password."""
+    """All values that must be written nowhere: stored secrets, variables that plans may use, the
+    passwords of the store and of the shared cache."""
     given = secret_variables(os.environ, allowed_env(settings))
-    of_store = dict.fromkeys(passwords_in(settings.choices.store), "")
-    return KnownSecrets(secrets_of(settings), {**of_store, **given})
+    shared = settings.home_tables.get("cache", {}).get("shared")
+    addresses = (settings.choices.store, shared if isinstance(shared, str) else "")
+    of_addresses = dict.fromkeys((one for address in addresses for one in passwords_in(address)), "")
+    return KnownSecrets(secrets_of(settings), {**of_addresses, **given})
 
 
 def guard_logs(secrets: KnownSecrets) -> None:

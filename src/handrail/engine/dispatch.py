@@ -22,6 +22,7 @@ from handrail.domain.journal.chain import Head, Record
 from handrail.domain.journal.event import RUN_PREFIX, Entry, Event
 from handrail.domain.journal.projection import Change
 from handrail.domain.json import canonical_bytes, digest
+from handrail.domain.metrics.cache_catalog import RUN_STATES
 from handrail.domain.policy.actor import ActorKind, kind_of
 from handrail.domain.policy.asking import may_command
 from handrail.domain.policy.table import DEFAULT_POLICY, OwnerPolicy
@@ -36,6 +37,7 @@ from handrail.domain.secrets.redaction import redact_inputs
 from handrail.domain.secrets.scrubbing import NOTHING_KNOWN, SecretScrubber
 from handrail.engine.clock import key_digest, keyed_id, timed_id
 from handrail.engine.journal import Journal
+from handrail.engine.measuring.cache_use import use_of
 from handrail.engine.passed_in import Clock
 from handrail.engine.pinned_definitions import PinnedDefinitions
 from handrail.engine.record_writer import RecordWriter
@@ -49,6 +51,7 @@ from handrail.foundation.bounded_cache import BoundedCache
 
 CONFLICTS_MAX: Final = 50
 RUNS_KEPT: Final = 10_000
+RUNS: Final = use_of(RUN_STATES)
 
 
 PLAIN_START: Final = StartRun()
@@ -104,7 +107,7 @@ class Dispatch:
     run_secrets: RunSecrets | None = None
     """Where other nodes find the values of secret inputs; None if the store is not shared."""
     tracer: Tracer = NO_TRACING
-    _cache: BoundedCache[str, CachedRun] = field(default_factory=lambda: BoundedCache(RUNS_KEPT))
+    _cache: BoundedCache[str, CachedRun] = field(default_factory=lambda: RUNS.keeps(BoundedCache(RUNS_KEPT)))
     _definitions: PinnedDefinitions = field(init=False)
     _last: tuple[Definition, str, bytes] | None = None
     _started: tuple[str, int, float] | None = None
@@ -308,11 +311,13 @@ class Dispatch:
     async def _cached(self, run_id: str) -> CachedRun:
         cached = self._cache.get(run_id)
         if cached is not None:
+            RUNS.hit()
             return cached
-        entries = await entries_of(self.journal, run_id)
-        if not entries:
-            raise NotFound(f"there is no run {run_id!r}", hint="list the runs, then repeat the call")
-        read = CachedRun(replay(entries, Run(id=run_id)))
+        with RUNS.making():
+            entries = await entries_of(self.journal, run_id)
+            if not entries:
+                raise NotFound(f"there is no run {run_id!r}", hint="list the runs, then repeat the call")
+            read = CachedRun(replay(entries, Run(id=run_id)))
         if read.run.status not in RUN_ENDED:
             await self._recall(run_id)
         if cached := self._cache.get(run_id):

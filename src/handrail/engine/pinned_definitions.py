@@ -12,9 +12,12 @@ import msgspec
 from handrail.domain.definition.authoring import definition_from
 from handrail.domain.definition.model import Definition
 from handrail.domain.errors import IntegrityBroken
+from handrail.domain.metrics.cache_catalog import DEFINITIONS
+from handrail.engine.measuring.cache_use import use_of
 from handrail.foundation.bounded_cache import BoundedCache
 
 DEFINITIONS_KEPT: Final = 500
+KNOWN: Final = use_of(DEFINITIONS)
 
 
 class DefinitionTexts(Protocol):
@@ -30,17 +33,19 @@ class PinnedDefinitions:
     """Definitions by content hash. A text never changes under its hash, so what is kept can't become old."""
 
     store: DefinitionTexts
-    _kept: BoundedCache[str, Definition] = field(default_factory=lambda: BoundedCache(DEFINITIONS_KEPT))
+    _kept: BoundedCache[str, Definition] = field(default_factory=lambda: KNOWN.keeps(BoundedCache(DEFINITIONS_KEPT)))
 
     async def get(self, content_hash: str) -> Definition:
         """The definition with this content hash; IntegrityBroken if the store does not have it."""
         known = self._kept.get(content_hash)
-        if known is None:
+        if known is not None:
+            KNOWN.hit()
+            return known
+        with KNOWN.making():
             text = await self.store.definition(content_hash)
             if text is None:
                 raise IntegrityBroken(f"the definition {content_hash} is not in the store")
-            known = self._kept.put(content_hash, definition_from(msgspec.json.decode(text)))
-        return known
+            return self._kept.put(content_hash, definition_from(msgspec.json.decode(text)))
 
     def put(self, content_hash: str, definition: Definition) -> None:
         """Keep a definition that is being written."""

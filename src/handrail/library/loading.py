@@ -21,6 +21,8 @@ from handrail.domain.definition.model import Definition
 from handrail.domain.definition.work_items import tools_in
 from handrail.domain.errors import Invalid
 from handrail.domain.json import Json, canonical_bytes
+from handrail.domain.metrics.cache_catalog import LOADED
+from handrail.engine.measuring.cache_use import use_of
 from handrail.foundation.locked_cache import LockedCache
 from handrail.library.documents.document import FINDINGS_MAX, Document, document_of, finding_of
 from handrail.library.documents.pruning import pruned
@@ -101,21 +103,24 @@ class _CachedLoad(NamedTuple):
     """What was known about its tools and rules."""
 
 
-_recent: Final[LockedCache[Hashable, _CachedLoad]] = LockedCache(CACHE_BYTES_MAX)
+_use: Final = use_of(LOADED)
+_recent: Final[LockedCache[Hashable, _CachedLoad]] = _use.keeps(LockedCache(CACHE_BYTES_MAX))
 
 
 def _cached_or_loaded(content: bytes, read: Callable[[], Document], setting: _Setting) -> Loaded:
     key = (hashlib.sha256(content).digest(), setting.name, setting.survey is unsurveyed)
     cached = _recent.get(key)
     if cached is not None and _is_current(cached, setting):
+        _use.hit()
         return cached.loaded
-    try:
-        document = read()
-    except Invalid as error:
-        return Loaded(definition=None, findings=error.findings)
-    watched = _Watched(setting.catalog)
-    loaded = _Loading(watched, setting.survey).load(document)
-    local = _surveyed(loaded.definition, setting.survey)
+    with _use.making():
+        try:
+            document = read()
+        except Invalid as error:
+            return Loaded(definition=None, findings=error.findings)
+        watched = _Watched(setting.catalog)
+        loaded = _Loading(watched, setting.survey).load(document)
+        local = _surveyed(loaded.definition, setting.survey)
     _recent.put(key, _CachedLoad(loaded, watched.stamp, local), weight=len(content))
     return loaded
 

@@ -149,6 +149,14 @@ MCP_SECONDS: Final = _histogram(
 LOOP_LAG: Final = _histogram(
     "handrail_process_loop_lag_seconds", "How late the event loop came round, looked at twice a second.", LAG_S
 )
+CACHE_REQUESTS: Final = _counter(
+    "handrail_process_cache_requests", "What caches were asked for: had it (hit), or not (miss).", "cache", "result"
+)
+CACHE_SECONDS: Final = _counter(
+    "handrail_process_cache_seconds", "Time in caches: reading a hit, or making what was missing.", "cache", "result"
+)
+CACHE_MADE: Final = _counter("handrail_process_cache_made", "Misses whose time was measured.", "cache")
+CACHE_ENTRIES: Final = _gauge("handrail_process_cache_entries", "Entries of caches in memory.", "cache")
 BUILD: Final = _gauge("handrail_process_info", "Version of handrail and of Python; always 1.", "version", "python")
 
 OF_STORE: Final = (
@@ -159,7 +167,8 @@ OF_STORE: Final = (
 )  # fmt: skip
 OF_PROCESS: Final = (
     CALLS_RUNNING, CALLS_MAX, CALLS_QUEUED, CALL_WAIT, RUNS_EXECUTED, SLOTS, COMMITS, COMMIT_APPENDS, COMMIT_SECONDS,
-    FEED_READERS, SESSIONS, HTTP_REQUESTS, HTTP_SECONDS, MCP_REQUESTS, MCP_SECONDS, LOOP_LAG, BUILD,
+    FEED_READERS, SESSIONS, HTTP_REQUESTS, HTTP_SECONDS, MCP_REQUESTS, MCP_SECONDS, LOOP_LAG, CACHE_REQUESTS,
+    CACHE_SECONDS, CACHE_MADE, CACHE_ENTRIES, BUILD,
 )  # fmt: skip
 METRICS: Final = (*OF_STORE, *OF_PROCESS)
 FROM_LIBRARY: Final = ("process_resident_memory_bytes", "process_open_fds", "process_start_time_seconds")

@@ -92,6 +92,7 @@ REACHES: Final[tuple[SettingReach, ...]] = (
     SettingReach(("built_in",), Reach.FREE, "which workflows are offered"),
     _home("approvals", why="which answers of people count"),
     _home("backup", why="where copies of all projects' runs and of the keys are written"),
+    _home("cache", why="whose results of checks are taken over"),
     _home("checks", ANY_NAME, why="the table: `sandbox`, whether the commands of checks are confined"),
     _trusted("groups", ANY_NAME, why="who may approve"),
     _tightens("http", "allow", stricter=Stricter.FEWER, otherwise=(), why="which private addresses can be reached"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -34,12 +35,14 @@ from handrail.domain.checks.rule import CheckOutcome, Evidence, Given, Reads, Ru
 from handrail.domain.definition.duration import duration_ms, duration_text
 from handrail.domain.definition.model import Prompt, Tool
 from handrail.domain.json import digest
+from handrail.domain.metrics.cache_catalog import CHECK_RESULTS
 from handrail.domain.run.state import Run
 from handrail.domain.run.step_path import Lane
 from handrail.domain.suggestion import did_you_mean
 from handrail.engine.checking.rule import Baselines, Memory, Rule, RuleSet, RuleUnavailable, Setting
 from handrail.engine.checking.shared_call import SharedLooks
 from handrail.engine.known_secrets import NO_SECRETS, KnownSecrets
+from handrail.engine.measuring.cache_use import use_of
 from handrail.engine.sandbox import Sandbox
 from handrail.engine.tool import Progress, silent
 
@@ -50,6 +53,7 @@ PAUSE_S: Final = 0.5
 TEXT_MAX: Final = 1_000
 EXCERPT_MAX: Final = 2_000
 TIMEOUT_MS_MAX: Final = 3_600_000
+RESULTS: Final = use_of(CHECK_RESULTS)
 
 Tree: TypeAlias = Callable[[], Awaitable[str]]
 
@@ -169,7 +173,8 @@ class OutputChecks:
         key = digest([rule.card.name, rule.card.version, parameters, inputs, *where]) if inputs else ""
         if key and (known := await self._gate.memory.find(key)) is not None:
             return _as_remembered(known, await tree())
-        outcome = await _guarded(rule, parameters, setting)
+        with RESULTS.making() if key else nullcontext():
+            outcome = await _guarded(rule, parameters, setting)
         outcome = _with_digests(outcome, inputs, await tree())
         if not key or not _is_settled(outcome):
             return outcome

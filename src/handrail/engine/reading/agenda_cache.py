@@ -11,13 +11,16 @@ from typing import Final, Protocol
 from weakref import WeakValueDictionary
 
 from handrail.domain.definition.model import Definition
+from handrail.domain.metrics.cache_catalog import AGENDAS
 from handrail.domain.run.state import Run
 from handrail.domain.scheduling.agenda import Agenda
+from handrail.engine.measuring.cache_use import use_of
 from handrail.engine.reading.prospect import Prospect, prospect_by
 from handrail.engine.watching import Watcher
 from handrail.foundation.bounded_cache import BoundedCache
 
 RUNS_KEPT: Final = 50
+USE: Final = use_of(AGENDAS)
 """How many agendas are kept for readers; those of conductors live as long as their conductors."""
 
 
@@ -45,7 +48,7 @@ class AgendaCache:
     runs: WatchedRuns
     _agendas: WeakValueDictionary[str, Agenda] = field(default_factory=WeakValueDictionary)
     """All agendas in use: by a conductor, or by a recent reader."""
-    _recent: BoundedCache[str, Agenda] = field(default_factory=lambda: BoundedCache(RUNS_KEPT))
+    _recent: BoundedCache[str, Agenda] = field(default_factory=lambda: USE.keeps(BoundedCache(RUNS_KEPT)))
 
     def __post_init__(self) -> None:
         self.runs.watchers.append(self._notice)
@@ -68,7 +71,9 @@ class AgendaCache:
         """The agenda of a run; of a later state if that has already been reported."""
         agenda = self._agendas.get(run.id)
         if agenda is None or agenda.run.n < run.n:
-            return self.renewed(run, definition)
+            with USE.making():
+                return self.renewed(run, definition)
+        USE.hit()
         return self._used(agenda)
 
     def renewed(self, run: Run, definition: Definition) -> Agenda:

@@ -9,8 +9,10 @@ from typing import Final
 
 from handrail.domain.definition.model import Definition
 from handrail.domain.errors import NotFound
+from handrail.domain.metrics.cache_catalog import RUNS_READ
 from handrail.domain.run.state import Run, replay
 from handrail.engine.journal import Journal
+from handrail.engine.measuring.cache_use import use_of
 from handrail.engine.pinned_definitions import PinnedDefinitions
 from handrail.engine.stream_pages import entries_of, steps_in
 from handrail.engine.watching import Watcher
@@ -18,6 +20,7 @@ from handrail.foundation.bounded_cache import BoundedCache
 
 RUNS_KEPT: Final = 100
 """How many runs are cached, so that only new events are read."""
+USE: Final = use_of(RUNS_READ)
 
 
 @dataclass
@@ -26,7 +29,7 @@ class StoredRuns:
 
     journal: Journal
     watchers: list[Watcher] = field(default_factory=list)
-    _runs: BoundedCache[str, Run] = field(default_factory=lambda: BoundedCache(RUNS_KEPT))
+    _runs: BoundedCache[str, Run] = field(default_factory=lambda: USE.keeps(BoundedCache(RUNS_KEPT)))
     _definitions: PinnedDefinitions = field(init=False)
 
     def __post_init__(self) -> None:
@@ -34,9 +37,11 @@ class StoredRuns:
 
     async def current(self, run_id: str) -> Run:
         """The current state of a run in the store; NotFound if it has no events."""
-        before = self._runs.get(run_id) or Run(id=run_id)
-        tail = await entries_of(self.journal, run_id, after=before.n)
-        run = replay(tail, before)
+        before = self._runs.get(run_id)
+        with USE.reading() if before is not None else USE.making():
+            before = before or Run(id=run_id)
+            tail = await entries_of(self.journal, run_id, after=before.n)
+            run = replay(tail, before)
         if not run.n:
             raise NotFound(f"there is no run {run_id!r}", hint="list the runs, then repeat the call")
         self._runs.put(run_id, run)

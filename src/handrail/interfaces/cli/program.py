@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 COMMANDS: Final[Mapping[str, str]] = {
     "approvals": "list pending approvals of all open runs",
     "approve": "approve a step of a run",
+    "cache": "show, fill and empty the caches, and what they bring",
     "config": "show the settings and where each comes from",
     "db": "operate the journal: back up, restore, share it between machines",
     "demo": "a one-minute tour, offline; leaves nothing behind",

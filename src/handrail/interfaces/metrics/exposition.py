@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 
 from handrail.domain.metrics.catalog import METRICS, Metric, MetricKind
 from handrail.domain.metrics.figures import Figures
-from handrail.interfaces.metrics.store_gauges import Gauges
+from handrail.interfaces.metrics.store_gauges import Gauges, Values
 
 Family = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
 
@@ -46,7 +46,8 @@ class _Collector(Collector):
     def _counter(self, metric: Metric) -> Family:
         family = CounterMetricFamily(metric.name, metric.help, labels=metric.labels)
         # Copied: the thread of the store may add to it meanwhile.
-        values = dict(self._figures.counts[metric.name]) or ({} if metric.labels else {(): 0})
+        counted: Values = dict(self._figures.counts[metric.name]) or ({} if metric.labels else {(): 0})
+        values = self._gauges.get(metric, counted)  # what others count is read when it is asked for, too
         for labels, count in values.items():
             family.add_metric(labels, count)
         return family

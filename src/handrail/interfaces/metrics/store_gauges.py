@@ -25,6 +25,7 @@ from handrail.domain.metrics.catalog import Metric, age_label
 from handrail.domain.run.status import RUN_SHOWN_OPEN
 from handrail.domain.scheduling.breaker import BreakerStatus
 from handrail.engine.clock import system_clock
+from handrail.engine.measuring.cache_use import CacheCount, counted
 from handrail.engine.reading.run_view import RunSummary, WaitingKind
 from handrail.engine.reading.tool_stats import breakers_of
 from handrail.interfaces.health.live_checks import HealthReport
@@ -53,6 +54,7 @@ async def gauges_of(programs: Sequence[Assembly], health: HealthReport, counts: 
         catalog.FEED_READERS: {(): counts.readers()},
         catalog.SESSIONS: {(): counts.sessions()},
         catalog.BUILD: {(version("handrail"), platform.python_version()): 1},
+        **cache_figures(),
     }
     if not programs:
         return gauges
@@ -64,6 +66,24 @@ async def gauges_of(programs: Sequence[Assembly], health: HealthReport, counts: 
         **await _journal(programs[0]),
         catalog.BREAKER: await _breakers(programs),
     }
+
+
+def cache_figures() -> Gauges:
+    """What the caches of this process counted."""
+    found = counted()
+    return {
+        catalog.CACHE_REQUESTS: _by_result(found, lambda one: (one.hits, one.misses)),
+        catalog.CACHE_SECONDS: _by_result(found, lambda one: (one.hit_s, one.miss_s)),
+        catalog.CACHE_MADE: {(name,): count.made for name, (count, _) in found.items()},
+        catalog.CACHE_ENTRIES: {(name,): entries for name, (_, entries) in found.items()},
+    }
+
+
+def _by_result(
+    found: Mapping[str, tuple[CacheCount, int]], pair: Callable[[CacheCount], tuple[float, float]]
+) -> Values:
+    pairs = {name: pair(count) for name, (count, _) in found.items()}
+    return {(name, result): pairs[name][place] for name in pairs for place, result in enumerate(("hit", "miss"))}
 
 
 def _health(report: HealthReport) -> Values:

@@ -16,7 +16,9 @@ from msgspec.structs import replace
 
 from handrail.domain.checks.finding import Flaw, Path, Severity
 from handrail.domain.json import Json
+from handrail.domain.metrics.cache_catalog import AUTHOR_SCHEMAS
 from handrail.domain.suggestion import did_you_mean
+from handrail.engine.measuring.cache_use import use_of
 from handrail.library.documents.document_tree import FINDINGS_MAX, shown
 from handrail.library.schemas.schema_references import reference_flaws
 from handrail.library.schemas.schema_words import (
@@ -32,6 +34,7 @@ from handrail.library.schemas.schema_words import (
 
 PATTERN_BYTES_MAX: Final = 1_000_000
 ERRORS_READ_MAX: Final = 2_000
+_use: Final = use_of(AUTHOR_SCHEMAS)
 
 
 class _CompiledSchema(Struct, frozen=True):
@@ -82,6 +85,14 @@ def check_against(schema: Json, value: Json, *, path: Path = ()) -> list[Flaw]:
 @lru_cache(maxsize=512)
 def _compiled(text: str) -> _CompiledSchema:
     # Cached by text: a schema itself is not hashable.
+    with _use.making():
+        return _compiling(text)
+
+
+_use.reads(_compiled)
+
+
+def _compiling(text: str) -> _CompiledSchema:
     schema = json.loads(text)
     flaws = reference_flaws(schema, characters=len(text))
     if flaws:

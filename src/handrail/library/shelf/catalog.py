@@ -19,6 +19,8 @@ from msgspec import Struct
 
 from handrail.domain.definition.semver import best
 from handrail.domain.errors import Invalid
+from handrail.domain.metrics.cache_catalog import DOCUMENTS
+from handrail.engine.measuring.cache_use import use_of
 from handrail.foundation.locked_cache import LockedCache
 from handrail.foundation.plain_file import NotPlain, is_within, read_plain, root_around
 from handrail.library.documents.document import DOCUMENT_BYTES_MAX, Document
@@ -34,6 +36,7 @@ ROUTINES_FOLDER: Final = "routines"
 NAME_NOT_RESOLVED: Final = 1_921
 """What Windows calls a link that leads to itself."""
 CACHE_BYTES_MAX: Final = 4_000_000
+_use: Final = use_of(DOCUMENTS)
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 TEST_SUFFIXES: Final = tuple(f".tests{suffix}" for suffix in SUFFIXES)
 """The tests next to a workflow."""
@@ -139,7 +142,7 @@ class FolderCatalog:
         self._ids: dict[_File, tuple[str, ...]] = {}
         self._made_of: dict[_File, str] = {}
         """The files that refer to others, and the fingerprint of the catalog when they were converted."""
-        self._documents: LockedCache[_File, Document | Invalid] = LockedCache(CACHE_BYTES_MAX)
+        self._documents: LockedCache[_File, Document | Invalid] = _use.keeps(LockedCache(CACHE_BYTES_MAX))
         self.left_out: Mapping[str, str] = {}
         """The folders that have more than is read, and what is not; as of the last look."""
 
@@ -235,14 +238,20 @@ class FolderCatalog:
 
     def _document(self, file: _File) -> Document | None:
         cached = self._documents.get(file)
-        if cached is None or self._is_stale(file):
-            self._made_of.pop(file, None)
-            try:
-                cached = as_ours(read_any(self._content(file), name=file.path), partial(self._referred, file))
-            except Invalid as error:
-                cached = error
+        if cached is not None and not self._is_stale(file):
+            _use.hit()
+        else:
+            with _use.making():
+                cached = self._read(file)
             self._documents.put(file, cached, weight=min(file.stamp[1], DOCUMENT_BYTES_MAX))
         return cached if isinstance(cached, Document) else None
+
+    def _read(self, file: _File) -> Document | Invalid:
+        self._made_of.pop(file, None)
+        try:
+            return as_ours(read_any(self._content(file), name=file.path), partial(self._referred, file))
+        except Invalid as error:
+            return error
 
     def _referred(self, file: _File, names: Sequence[str]) -> Sequence[Document]:
         """The documents that a file refers to; it is converted again when any file has changed."""

@@ -4,6 +4,7 @@ It is saved in a cache file for the next process; without one, all files are rea
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -12,6 +13,8 @@ import msgspec
 from msgspec import Struct
 
 from handrail.domain.errors import Invalid
+from handrail.domain.metrics.cache_catalog import LIBRARY_INDEX
+from handrail.engine.measuring.cache_use import use_of
 from handrail.foundation.atomic_file import write_cache
 from handrail.library.documents.document import Document
 from handrail.library.shelf.catalog import FolderCatalog
@@ -19,6 +22,7 @@ from handrail.library.shelf.workflow_entry import WorkflowEntry, workflow_entry_
 
 FORMAT: Final = 3
 CACHE_BYTES_MAX: Final = 20_000_000
+_use: Final = use_of(LIBRARY_INDEX)
 
 
 class _IndexedFile(Struct, frozen=True, omit_defaults=True):
@@ -47,15 +51,23 @@ class EntryIndex:
 
     def entries(self, catalog: FolderCatalog) -> Iterator[tuple[WorkflowEntry, int]]:
         """Every entry of the catalog's files, with the index of its folder."""
+        started_s = time.perf_counter()
         known = self._files if self._files is not None else self._read()
+        read_s = time.perf_counter() - started_s
+        found = 0
         seen: dict[str, _IndexedFile] = {}
         for path, changed, size, folder in catalog.files():
             one = known.get(path)
-            if one is None or (one.changed, one.size) != (changed, size):
-                one = _indexed(catalog.document(path, changed, size, folder), path, changed, size)
+            if one is not None and (one.changed, one.size) == (changed, size):
+                found += 1
+            else:
+                with _use.making():
+                    one = _indexed(catalog.document(path, changed, size, folder), path, changed, size)
             seen[path] = one
             if one.entry is not None:
                 yield one.entry, folder
+        if self._files is None and self.cache_file is not None:  # what a process knows already is no use of the file
+            _use.hit(times=found, seconds=read_s)
         self.broken = {path: one.problem for path, one in seen.items() if one.problem}
         if seen != known:
             self._write(seen)

@@ -28,6 +28,7 @@ from handrail.foundation.locked_cache import LockedCache
 from handrail.foundation.plain_file import NotPlain, read_plain
 from handrail.rules.files.git_facts import (
     OPTIONS,
+    USE,
     FileListing,
     RepositoryFacts,
     RepositoryParts,
@@ -119,7 +120,10 @@ class Repository:
     async def listing(self) -> FileListing:
         """All files that git tracks or would add; asked for if that may have changed."""
         known = await asyncio.to_thread(known_listing, self.project, self.facts, self.ignored)
-        return known or await self._listed_now()
+        if known is not None:
+            return known
+        with USE.making():
+            return await self._listed_now()
 
     async def _listed_now(self) -> FileListing:
         watch = watch_from_now(self.project, self.facts)

@@ -17,6 +17,8 @@ from typing import Any, Final, TypeAlias
 
 from msgspec import Struct, field
 
+from handrail.domain.metrics.cache_catalog import GIT_FACTS
+from handrail.engine.measuring.cache_use import use_of
 from handrail.foundation.locked_cache import LockedCache
 from handrail.foundation.program_search import programs_named
 from handrail.rules.files.git_language import EXCLUDES, Hidden, configured
@@ -112,8 +114,9 @@ class FolderWatch(Struct, frozen=True):
             self.stamps[path] = _exact_stamp(path)
 
 
-_facts: LockedCache[tuple[str, ...], _Known] = LockedCache(KNOWN_MAX)
-_listings: LockedCache[str, _KnownListing] = LockedCache(LISTINGS_WEIGHT_MAX)
+USE: Final = use_of(GIT_FACTS)
+_facts: LockedCache[tuple[str, ...], _Known] = USE.keeps(LockedCache(KNOWN_MAX))
+_listings: LockedCache[str, _KnownListing] = USE.keeps(LockedCache(LISTINGS_WEIGHT_MAX))
 
 
 def known_listing(project: ProjectFiles, facts: RepositoryFacts, ignored: bytes) -> FileListing | None:
@@ -121,7 +124,10 @@ def known_listing(project: ProjectFiles, facts: RepositoryFacts, ignored: bytes)
     known = _listings.get(str(project.root))
     if known is None or known.decided != (facts, ignored):
         return None
-    return known.listing if tuple(map(_exact_stamp, known.watched)) == known.stamps else None
+    if tuple(map(_exact_stamp, known.watched)) != known.stamps:
+        return None
+    USE.hit()
+    return known.listing
 
 
 def watch_from_now(project: ProjectFiles, facts: RepositoryFacts) -> FolderWatch:
@@ -207,9 +213,11 @@ async def facts_of(project: ProjectFiles) -> RepositoryFacts:
     key = (str(project.root), program, *(environment.get(name, "") for name in PASSED_ON))
     known = _facts.get(key)
     if known is not None and _stamps(known.watched) == known.stamps:
+        USE.hit()
         return known.facts
     started_ns = time.time_ns()
-    parts, (used, origins) = await asked_together(_parts(project, program), _configured(project, program))
+    with USE.making():
+        parts, (used, origins) = await asked_together(_parts(project, program), _configured(project, program))
     facts = RepositoryFacts(parts, used)
     watched = tuple(_watched(project, parts, origins or frozenset()))
     stamps = _stamps(watched)

@@ -19,7 +19,9 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
+from handrail.domain.metrics.cache_catalog import FILES, TREES
 from handrail.engine.checking.rule import Setting
+from handrail.engine.measuring.cache_use import use_of
 from handrail.foundation.locked_cache import LockedCache
 from handrail.rules.files.git import known_files
 from handrail.rules.files.git_language import HEAVY
@@ -45,7 +47,9 @@ TICK_NS: Final = 50_000_000
 """Two changes within one tick of the system's clock may leave the same timestamps."""
 Stamp: TypeAlias = tuple[int, int, int, int, int]
 
-_known: LockedCache[str, tuple[Stamp, bytes]] = LockedCache(REMEMBERED_MAX)
+_of_files: Final = use_of(FILES)
+_of_trees: Final = use_of(TREES)
+_known: LockedCache[str, tuple[Stamp, bytes]] = _of_files.keeps(LockedCache(REMEMBERED_MAX))
 
 
 class _KnownTree(Struct, frozen=True):
@@ -57,7 +61,7 @@ class _KnownTree(Struct, frozen=True):
 
 
 NO_TREE: Final = _KnownTree((), [], "")
-_trees: LockedCache[tuple[str, ...], _KnownTree] = LockedCache(REMEMBERED_MAX)
+_trees: LockedCache[tuple[str, ...], _KnownTree] = _of_trees.keeps(LockedCache(REMEMBERED_MAX))
 _stamp_of: Callable[[os.stat_result], Stamp] = attrgetter("st_mtime_ns", "st_ctime_ns", "st_size", "st_ino", "st_mode")
 _mode_of: Callable[[os.stat_result], int] = attrgetter("st_mode")
 
@@ -96,12 +100,14 @@ def _tree(place: ProjectFiles, listed: Sequence[str], left_out: Path | None, *, 
     key = (str(place.root), str(left_out or ""), *map(str, place.private))
     known = _trees.get(key) or NO_TREE
     if stamps and known.stamps == stamps and known.listed == listed:
+        _of_trees.hit()
         return known.digest
-    found = _spread(place, listed, statuses, until_s=until_s)
-    if left_out is not None:
-        real = str(left_out.resolve())
-        found.pop(real.removeprefix(f"{place.root}/"), None)
-    digest = _digest(place, found, until_s=until_s)
+    with _of_trees.making():
+        found = _spread(place, listed, statuses, until_s=until_s)
+        if left_out is not None:
+            real = str(left_out.resolve())
+            found.pop(real.removeprefix(f"{place.root}/"), None)
+        digest = _digest(place, found, until_s=until_s)
     if stamps and _all_settled(stamps, looked_ns):  # else a change might not show
         _trees.put(key, _KnownTree(listed, stamps, digest), weight=len(stamps))
     return digest
@@ -260,7 +266,7 @@ def _status(place: ProjectFiles, path: str) -> os.stat_result | None:
 
 
 def _digest(place: ProjectFiles, found: Mapping[str, os.stat_result], *, until_s: float = math.inf) -> str:
-    whole, size = hashlib.sha256(), 0
+    whole, size, hits = hashlib.sha256(), 0, 0
     root = f"{place.root}/"
     known = _known.some(root + path for path in found)
     for number, ((path, status), kept) in enumerate(zip(found.items(), known, strict=True)):
@@ -268,9 +274,13 @@ def _digest(place: ProjectFiles, found: Mapping[str, os.stat_result], *, until_s
         if size > BYTES_MAX or _is_late(number, until_s):
             raise _TooMuch
         name = os.fsencode(path)
-        is_known = kept and kept[0] == _stamp_of(status)  # the stamp has the mode: it is a plain file
-        mark = _kind(status) + kept[1] if kept and is_known else _mark(place, path, status)
+        if kept and kept[0] == _stamp_of(status):  # the stamp has the mode: it is a plain file
+            mark = _kind(status) + kept[1]
+            hits += 1
+        else:
+            mark = _mark(place, path, status)
         whole.update(b"%d:%b%b" % (len(name), name, mark))
+    _of_files.hit(times=hits)
     return f"sha256:{whole.hexdigest()}"
 
 
@@ -291,9 +301,11 @@ def _content(place: ProjectFiles, path: str, stamp: Stamp) -> bytes:
     key = f"{place.root}/{path}"
     known = _known.get(key)
     if known is not None and known[0] == stamp:
+        _of_files.hit()
         return known[1]
     started_ns = time.time_ns()
-    seen, digest = _read(place, path)
+    with _of_files.making():
+        seen, digest = _read(place, path)
     if _has_settled(seen, started_ns):
         _known.put(key, (seen, digest))
     return digest

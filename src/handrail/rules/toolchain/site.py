@@ -11,6 +11,8 @@ from typing import Final, TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from handrail.domain.metrics.cache_catalog import FOLDERS
+from handrail.engine.measuring.cache_use import use_of
 from handrail.foundation.locked_cache import LockedCache
 from handrail.rules.files.project import PathRefused, ProjectFiles
 
@@ -28,7 +30,8 @@ SKIPPED: Final = frozenset(
 """Folders with generated or downloaded files, not sources."""
 
 _Entries: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
-_known: LockedCache[str, tuple[tuple[int, int, int], _Entries]] = LockedCache(REMEMBERED_MAX)
+_use: Final = use_of(FOLDERS)
+_known: LockedCache[str, tuple[tuple[int, int, int], _Entries]] = _use.keeps(LockedCache(REMEMBERED_MAX))
 
 
 class Site(Struct, frozen=True):
@@ -150,8 +153,10 @@ def _entries(folder: str) -> _Entries:
     stamp = (status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
     known = _known.get(folder)
     if known is not None and known[0] == stamp:
+        _use.hit()
         return known[1]
-    found, is_lasting = _read(folder)
+    with _use.making():
+        found, is_lasting = _read(folder)
     # Another change so soon might leave the same times.
     if is_lasting and max(stamp[0], stamp[1]) < looked_ns - SETTLED_NS:
         _known.put(folder, (stamp, found), weight=1 + len(found[0]) + len(found[1]))

@@ -13,7 +13,9 @@ from typing import Final
 from handrail.domain.journal.archive_file import CONTENT_BYTES_MAX, ArchiveContent, broken, content_of
 from handrail.domain.journal.archived import ARCHIVES, Tombstone
 from handrail.domain.journal.chain import Record
+from handrail.domain.metrics.cache_catalog import ARCHIVES as UNPACKED
 from handrail.engine.journal import Placed
+from handrail.engine.measuring.cache_use import use_of
 from handrail.foundation.atomic_file import make_private_folder, sync_folder, write_whole
 from handrail.foundation.locked_cache import LockedCache
 from handrail.foundation.plain_file import NotPlain, read_plain
@@ -21,6 +23,7 @@ from handrail.storage.archives.archived_events import events_of
 
 SUFFIX: Final = ".hra"
 KEPT_FILES: Final = 4
+_use: Final = use_of(UNPACKED)
 KEPT_BYTES_MAX: Final = 2_000_000
 """How large a file may be whose content is kept: a run that is read in pages is then unpacked once."""
 _NAME: Final = re.compile(r"arc_[a-z0-9]{6,40}")
@@ -31,7 +34,7 @@ class ArchiveFolder:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._kept: LockedCache[str, ArchiveContent] = LockedCache(KEPT_FILES)
+        self._kept: LockedCache[str, ArchiveContent] = _use.keeps(LockedCache(KEPT_FILES))
 
     @classmethod
     def beside(cls, journal: Path) -> ArchiveFolder:
@@ -71,9 +74,11 @@ class ArchiveFolder:
         """All runs of an archive, each proved by its own hashes."""
         kept = self._kept.get(archive)
         if kept is not None:
+            _use.hit()
             return kept
-        data = self.read(archive)
-        content = content_of(data, archive)
+        with _use.making():
+            data = self.read(archive)
+            content = content_of(data, archive)
         if len(data) <= KEPT_BYTES_MAX:
             self._kept.put(archive, content)
         return content

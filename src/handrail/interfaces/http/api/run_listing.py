@@ -15,12 +15,14 @@ from handrail.assembly.opening import Assembly
 from handrail.domain.errors import NotFound
 from handrail.domain.journal.mark import Mark
 from handrail.domain.journal.projection import RunRow
+from handrail.domain.metrics.cache_catalog import RUN_LISTS
 from handrail.domain.policy.actor import name_of
 from handrail.domain.project import ALL_PROJECTS
 from handrail.domain.run.status import RUN_ENDED, RUN_ENDED_BADLY, RUN_UNENDED, RunStatus
 from handrail.domain.scheduling.breaker import BreakerStatus
 from handrail.domain.trust.decision import off_words
 from handrail.engine.journal import FAR_FUTURE
+from handrail.engine.measuring.cache_use import use_of
 from handrail.engine.reading.run_lines import RunLine, WaitingLine
 from handrail.engine.reading.run_view import WaitingKind
 from handrail.engine.reading.tool_stats import breakers_of
@@ -48,7 +50,8 @@ class _Sorted(Struct, frozen=True):
     rows: list[RunRow]
 
 
-_rows: Final[BoundedCache[tuple[int, str], _Sorted]] = BoundedCache(LISTS_KEPT)
+_use: Final = use_of(RUN_LISTS)
+_rows: Final[BoundedCache[tuple[int, str], _Sorted]] = _use.keeps(BoundedCache(LISTS_KEPT))
 
 
 async def list_runs(call: ApiCall) -> RunPage:
@@ -78,7 +81,16 @@ async def newest_rows(program: Assembly, project: str | None) -> list[RunRow]:
     at = await store.end()
     known = _rows.get((id(store), project or ALL_PROJECTS))
     if known is not None and known.at == at:
+        _use.hit()
         return known.rows
+    with _use.making():
+        rows = await _all_rows(program, project)
+    _rows.put((id(store), project or ALL_PROJECTS), _Sorted(at, rows))
+    return rows
+
+
+async def _all_rows(program: Assembly, project: str | None) -> list[RunRow]:
+    store = program.writer.reader.store
     rows: list[RunRow] = []
     after = ""
     while len(rows) < ROWS_MAX:
@@ -87,9 +99,7 @@ async def newest_rows(program: Assembly, project: str | None) -> list[RunRow]:
         if len(page) < PAGE:
             break
         after = page[-1].id
-    rows.sort(key=lambda row: (row.started, row.id), reverse=True)
-    _rows.put((id(store), project or ALL_PROJECTS), _Sorted(at, rows))
-    return rows
+    return sorted(rows, key=lambda row: (row.started, row.id), reverse=True)
 
 
 def project_of(asked: str, program: Assembly) -> str | None:

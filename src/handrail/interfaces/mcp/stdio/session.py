@@ -13,6 +13,8 @@ from typing import Any, Final
 
 from mcp.server.lowlevel.server import Server
 
+from handrail.domain.metrics.cache_catalog import AGENT_ANSWERS
+from handrail.engine.measuring.cache_use import use_of
 from handrail.interfaces.mcp.stdio.arguments import Options
 from handrail.interfaces.mcp.stdio.front import Ending, Front
 from handrail.interfaces.mcp.stdio.recording import record
@@ -35,6 +37,8 @@ def serve(front: Front, options: Options, unrecorded: SnapshotFile | None, open_
     """Serve the front's client until it leaves; take a snapshot if none exists yet."""
     settings = read_settings(options.flags, os.environ)
     start_logging(settings.home / "logs", level=settings.choices.log_level, days=settings.choices.log_days)
+    use = use_of(AGENT_ANSWERS)
+    (use.missed if unrecorded is not None else use.hit)()
     # With more library folders, lists depend on files that the snapshot's stamp doesn't cover: take no snapshot.
     file = unrecorded if not settings.choices.library else None
     asyncio.run(_session(front, file, open_server(settings, options.toolsets)))

@@ -5,18 +5,22 @@ mistakes in a definition before that."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from handrail.domain.metrics.cache_catalog import SERVER_TOOLS
+from handrail.engine.measuring.cache_use import use_of
 from handrail.foundation.atomic_file import write_cache
 from handrail.tools.mcp.declaration import Declared
 from handrail.tools.mcp.transport.era_memory import server_key
 from handrail.tools.mcp.values.listing import ListedTool
 
 LISTING_BYTES_MAX: Final = 4_000_000
+_use: Final = use_of(SERVER_TOOLS)
 
 
 class ListingCache:
@@ -27,12 +31,16 @@ class ListingCache:
 
     def find(self, declared: Declared) -> Sequence[ListedTool] | None:
         """What the server said last; None if nothing is kept."""
+        started_s = time.perf_counter()
         try:
             with self._file(declared).open("rb") as file:
                 content = file.read(LISTING_BYTES_MAX + 1)
-            return msgspec.json.decode(content, type=tuple[ListedTool, ...])
+            listing = msgspec.json.decode(content, type=tuple[ListedTool, ...])
         except (OSError, msgspec.DecodeError, msgspec.ValidationError):
+            _use.missed()  # nothing is asked instead: what depends on it stays unchecked
             return None
+        _use.hit(seconds=time.perf_counter() - started_s)
+        return listing
 
     def keep(self, declared: Declared, listing: Sequence[ListedTool]) -> None:
         """Keep what the server says now, unless that is too much."""
