@@ -6,7 +6,7 @@ All three hold the same value, a result of a check. The local file is what handr
 real server on a socket of this machine, which is the best that it can be; PostgreSQL is one out of a wheel. "As
 handrail asks" is with opening the seal and the thread that the answer is waited for in. Last: what is saved where the
 local file is empty, as on a machine that was just made, by rules that only look and by a project's tests; and what it
-costs to count a hit. What can't be had here is left out, by name."""
+costs to count a hit. What is missing here is left out, by name."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from bench.gates import PYTEST, judge, taken_ms, written
 from handrail.assembly.checks import gate_of
 from handrail.domain.checks.rule import CheckOutcome, Evidence
 from handrail.domain.metrics.cache_catalog import RUN_STATES
-from handrail.engine.measuring.cache_use import use_of
+from handrail.foundation.cache_use import use_of
 from handrail.settings import read_settings
 from handrail.storage.check_cache import RuleMemory
 from handrail.storage.shared_cache.redis_cache import RedisCache

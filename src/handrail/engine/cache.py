@@ -1,6 +1,6 @@
 """The protocol of a cache that several machines share: bytes by name, for what can be made again at any time.
 
-It may forget, and be away: then it has nothing. It is not trusted: whoever uses it seals what it keeps."""
+It may forget, and be away: then it has nothing. It is not trusted: its user seals what it keeps."""
 
 from __future__ import annotations
 

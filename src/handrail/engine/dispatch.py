@@ -37,7 +37,6 @@ from handrail.domain.secrets.redaction import redact_inputs
 from handrail.domain.secrets.scrubbing import NOTHING_KNOWN, SecretScrubber
 from handrail.engine.clock import key_digest, keyed_id, timed_id
 from handrail.engine.journal import Journal
-from handrail.engine.measuring.cache_use import use_of
 from handrail.engine.passed_in import Clock
 from handrail.engine.pinned_definitions import PinnedDefinitions
 from handrail.engine.record_writer import RecordWriter
@@ -48,6 +47,7 @@ from handrail.engine.tracing.received import received
 from handrail.engine.tracing.tracer import NO_TRACING, Tracer
 from handrail.engine.watching import Watcher
 from handrail.foundation.bounded_cache import BoundedCache
+from handrail.foundation.cache_use import use_of
 
 CONFLICTS_MAX: Final = 50
 RUNS_KEPT: Final = 10_000

@@ -13,8 +13,8 @@ from handrail.domain.definition.authoring import definition_from
 from handrail.domain.definition.model import Definition
 from handrail.domain.errors import IntegrityBroken
 from handrail.domain.metrics.cache_catalog import DEFINITIONS
-from handrail.engine.measuring.cache_use import use_of
 from handrail.foundation.bounded_cache import BoundedCache
+from handrail.foundation.cache_use import use_of
 
 DEFINITIONS_KEPT: Final = 500
 KNOWN: Final = use_of(DEFINITIONS)

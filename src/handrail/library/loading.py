@@ -22,7 +22,7 @@ from handrail.domain.definition.work_items import tools_in
 from handrail.domain.errors import Invalid
 from handrail.domain.json import Json, canonical_bytes
 from handrail.domain.metrics.cache_catalog import LOADED
-from handrail.engine.measuring.cache_use import use_of
+from handrail.foundation.cache_use import use_of
 from handrail.foundation.locked_cache import LockedCache
 from handrail.library.documents.document import FINDINGS_MAX, Document, document_of, finding_of
 from handrail.library.documents.pruning import pruned

@@ -21,8 +21,8 @@ from msgspec import Struct
 
 from handrail.domain.checks.rule import CheckOutcome
 from handrail.domain.metrics.cache_catalog import CHECK_RESULTS
-from handrail.engine.measuring.cache_use import use_of
 from handrail.foundation.atomic_file import make_private_folder, write_whole
+from handrail.foundation.cache_use import now, use_of
 from handrail.foundation.open_flags import BINARY, NO_FOLLOW
 
 ENTRIES_MAX: Final = 1_000
@@ -98,14 +98,14 @@ class RuleMemory:
         return await asyncio.to_thread(self._clear)
 
     def _find(self, key: str) -> CheckOutcome | None:
-        started_s = time.perf_counter()
+        started_s = now()
         path = self._path(key)
         entry = _read(path)
         # The name of the file is only a digest of the key; the key inside decides.
         if entry is None or entry.key != key:
             return None  # what a miss costs is counted where the rule is applied: engine/checking/gate.py
         self._touch(path)
-        use_of(CHECK_RESULTS).hit(seconds=time.perf_counter() - started_s)
+        use_of(CHECK_RESULTS).hit(since=started_s)
         return entry.outcome
 
     def _keep(self, key: str, outcome: CheckOutcome) -> None:

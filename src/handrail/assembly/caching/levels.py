@@ -12,77 +12,30 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from msgspec import Struct
-from msgspec.structs import replace
-
 from handrail.assembly.caching.shared import SharedLevel, shared_level
 from handrail.assembly.caching.use_file import FILE, uses_of
 from handrail.domain.metrics.cache_catalog import (
     CACHES,
-    CHECK_RESULTS,
     SHARED_RESULTS,
     CacheCard,
     CacheLevel,
 )
-from handrail.engine.measuring.cache_use import CacheCount
+from handrail.engine.measuring.cache_states import CacheReport, Counts, SharedState, added, state_of
 from handrail.settings import Settings
 
 ASKED: Final = 20
 """How often the shared cache is asked to measure how fast it answers."""
 
-Counts = Mapping[str, tuple[CacheCount, int]]
-
-
-class CacheState(Struct, frozen=True, kw_only=True):
-    """One cache, as it is shown."""
-
-    name: str
-    level: CacheLevel
-    keeps: str
-    bound: str
-    entries: int | None = None
-    """None if that is not known: in memory, of processes that can't be asked."""
-    bytes: int | None = None
-    hits: int = 0
-    misses: int = 0
-    hit_rate: float | None = None
-    """None if it was never asked, as far as is known."""
-    gain_ms: float | None = None
-    """What a hit saved on average, in milliseconds; None if no miss was timed."""
-
-
-class SharedState(Struct, frozen=True, kw_only=True):
-    """The server of the shared level."""
-
-    address: str
-    answers: bool
-    get_ms: float | None = None
-    """The median of a few questions, asked now."""
-
-
-class CacheReport(Struct, frozen=True, kw_only=True):
-    """All caches of a home."""
-
-    caches: tuple[CacheState, ...]
-    shared: SharedState | None = None
-    asked: tuple[str, ...] = ()
-    """The addresses of running processes whose counts are in it."""
-    ended_since: int | None = None
-    """Since when the counts of ended processes are in it, in milliseconds since 1970; None if there are none."""
-
 
 async def cache_report(settings: Settings, running: Mapping[str, Counts]) -> CacheReport:
     """All caches, with the counts of running processes by their address, and of those that have ended."""
     ended = await asyncio.to_thread(uses_of, settings.home)
-    counts = dict(ended.caches) if ended is not None else {}
-    for one in running.values():
-        for name, (count, _) in one.items():
-            counts[name] = counts.get(name, CacheCount()) + count
+    counts = added(ended.caches if ended is not None else {}, running.values())
     level = shared_level(settings)
     shared = await _shared_state(level) if level is not None else None
     shown = [card for card in CACHES if card is not SHARED_RESULTS or level is not None]
     live = list(running.values())
-    states = [_shown(card, counts, await _size(settings, card, live, level)) for card in shown]
+    states = [state_of(card, counts, await _size(settings, card, live, level)) for card in shown]
     since = ended.since if ended is not None else None
     return CacheReport(caches=tuple(states), shared=shared, asked=tuple(running), ended_since=since)
 
@@ -114,26 +67,6 @@ async def _size(
             return (await level.cache.entries() if level is not None else None), None
         case CacheLevel.MEMORY:
             return (sum(one[card.name][1] for one in live if card.name in one) if live else None), None
-
-
-def _shown(card: CacheCard, counts: Mapping[str, CacheCount], size: tuple[int | None, int | None]) -> CacheState:
-    count = counts.get(card.name, CacheCount())
-    if card is SHARED_RESULTS:  # without it, the rule would have been applied
-        applied = counts.get(CHECK_RESULTS.name, CacheCount())
-        count = replace(count, made=applied.made, miss_s=applied.miss_s)
-    entries, in_bytes = size
-    return CacheState(
-        name=card.name,
-        level=card.level,
-        keeps=card.keeps,
-        bound=card.bound,
-        entries=entries,
-        bytes=in_bytes,
-        hits=count.hits,
-        misses=count.misses,
-        hit_rate=count.rate,
-        gain_ms=count.gain_ms,
-    )
 
 
 async def _shared_state(level: SharedLevel) -> SharedState:

@@ -69,7 +69,7 @@ def cache_table(settings: Settings) -> CacheTable:
 
 
 def shared_level(settings: Settings, clean: Callable[[bytes], bytes] = bytes) -> SharedLevel | None:
-    """The shared level; None if none is named. Unavailable if its library or key can't be had."""
+    """The shared level; None if none is named. Unavailable if its library or key is missing."""
     table = cache_table(settings)
     if not table.shared:
         return None
@@ -88,7 +88,7 @@ def shared_level(settings: Settings, clean: Callable[[bytes], bytes] = bytes) ->
 
 
 def usable_level(settings: Settings, clean: Callable[[bytes], bytes]) -> SharedLevel | None:
-    """The same; a shared cache that can't be had is no reason not to work."""
+    """The same; a shared cache that can't be used is no reason not to work."""
     try:
         return shared_level(settings, clean)
     except HandrailError as error:

@@ -5,6 +5,7 @@ A process that is killed adds nothing. The file is a cache, too: without it the 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,8 +16,8 @@ from msgspec import Struct
 
 from handrail.domain.errors import Unavailable
 from handrail.engine.clock import system_clock
-from handrail.engine.measuring.cache_use import CacheCount, counted
 from handrail.foundation.atomic_file import make_private_folder, write_cache
+from handrail.foundation.cache_use import CacheCount, counted, measure_with
 from handrail.foundation.plain_file import NotPlain, read_plain
 from handrail.settings import Settings
 from handrail.storage.file_lock import locked
@@ -42,7 +43,8 @@ _noted: dict[str, CacheCount] = {}
 
 @asynccontextmanager
 async def noting_use(settings: Settings) -> AsyncIterator[None]:
-    """Add what this process counted, when the block ends."""
+    """Time what caches do from now on, and add what this process counted when the block ends."""
+    measure_with(time.perf_counter)
     try:
         yield
     finally:

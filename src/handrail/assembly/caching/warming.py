@@ -1,4 +1,4 @@
-"""Warming: makes what caches on disk would have after a while, so that nobody has to wait for it.
+"""Warming: makes what caches on disk would have after a while, so that no user has to wait for it.
 
 What a process has in memory only its own work warms, and results of checks only checks."""
 

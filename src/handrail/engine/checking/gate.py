@@ -42,9 +42,9 @@ from handrail.domain.suggestion import did_you_mean
 from handrail.engine.checking.rule import Baselines, Memory, Rule, RuleSet, RuleUnavailable, Setting
 from handrail.engine.checking.shared_call import SharedLooks
 from handrail.engine.known_secrets import NO_SECRETS, KnownSecrets
-from handrail.engine.measuring.cache_use import use_of
 from handrail.engine.sandbox import Sandbox
 from handrail.engine.tool import Progress, silent
+from handrail.foundation.cache_use import use_of
 
 AT_ONCE: Final = 4
 """How many checks that wait (not plain ones) run at once, over all runs."""

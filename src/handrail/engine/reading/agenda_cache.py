@@ -14,10 +14,10 @@ from handrail.domain.definition.model import Definition
 from handrail.domain.metrics.cache_catalog import AGENDAS
 from handrail.domain.run.state import Run
 from handrail.domain.scheduling.agenda import Agenda
-from handrail.engine.measuring.cache_use import use_of
 from handrail.engine.reading.prospect import Prospect, prospect_by
 from handrail.engine.watching import Watcher
 from handrail.foundation.bounded_cache import BoundedCache
+from handrail.foundation.cache_use import use_of
 
 RUNS_KEPT: Final = 50
 USE: Final = use_of(AGENDAS)

@@ -12,11 +12,11 @@ from handrail.domain.errors import NotFound
 from handrail.domain.metrics.cache_catalog import RUNS_READ
 from handrail.domain.run.state import Run, replay
 from handrail.engine.journal import Journal
-from handrail.engine.measuring.cache_use import use_of
 from handrail.engine.pinned_definitions import PinnedDefinitions
 from handrail.engine.stream_pages import entries_of, steps_in
 from handrail.engine.watching import Watcher
 from handrail.foundation.bounded_cache import BoundedCache
+from handrail.foundation.cache_use import use_of
 
 RUNS_KEPT: Final = 100
 """How many runs are cached, so that only new events are read."""

@@ -10,13 +10,14 @@ from typing import Any, Final
 import click
 import msgspec
 
-from handrail.assembly.caching.levels import CacheReport, CacheState, Counts, cache_report, cleared
+from handrail.assembly.caching.levels import cache_report, cleared
 from handrail.assembly.caching.warming import Warmed, warmed
 from handrail.assembly.sole_server import running_server
 from handrail.domain.errors import HandrailError, Unavailable
 from handrail.domain.instant import instant_text
 from handrail.domain.metrics.cache_catalog import AGENT_ANSWERS, CACHES, SHARED_RESULTS, CacheLevel
 from handrail.domain.plural import plural
+from handrail.engine.measuring.cache_states import CacheReport, CacheState, Counts
 from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
 from handrail.interfaces.cli.words.answer import answer, listing
 from handrail.interfaces.cli.words.table import Column, print_table

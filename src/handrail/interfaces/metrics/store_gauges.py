@@ -25,9 +25,9 @@ from handrail.domain.metrics.catalog import Metric, age_label
 from handrail.domain.run.status import RUN_SHOWN_OPEN
 from handrail.domain.scheduling.breaker import BreakerStatus
 from handrail.engine.clock import system_clock
-from handrail.engine.measuring.cache_use import CacheCount, counted
 from handrail.engine.reading.run_view import RunSummary, WaitingKind
 from handrail.engine.reading.tool_stats import breakers_of
+from handrail.foundation.cache_use import CacheCount, counted
 from handrail.interfaces.health.live_checks import HealthReport
 from handrail.settings import Settings
 

@@ -18,7 +18,7 @@ from handrail.domain.checks.finding import Flaw, Path, Severity
 from handrail.domain.json import Json
 from handrail.domain.metrics.cache_catalog import AUTHOR_SCHEMAS
 from handrail.domain.suggestion import did_you_mean
-from handrail.engine.measuring.cache_use import use_of
+from handrail.foundation.cache_use import use_of
 from handrail.library.documents.document_tree import FINDINGS_MAX, shown
 from handrail.library.schemas.schema_references import reference_flaws
 from handrail.library.schemas.schema_words import (

@@ -20,7 +20,7 @@ from msgspec import Struct
 from handrail.domain.definition.semver import best
 from handrail.domain.errors import Invalid
 from handrail.domain.metrics.cache_catalog import DOCUMENTS
-from handrail.engine.measuring.cache_use import use_of
+from handrail.foundation.cache_use import use_of
 from handrail.foundation.locked_cache import LockedCache
 from handrail.foundation.plain_file import NotPlain, is_within, read_plain, root_around
 from handrail.library.documents.document import DOCUMENT_BYTES_MAX, Document

@@ -4,7 +4,6 @@ It is saved in a cache file for the next process; without one, all files are rea
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -14,8 +13,8 @@ from msgspec import Struct
 
 from handrail.domain.errors import Invalid
 from handrail.domain.metrics.cache_catalog import LIBRARY_INDEX
-from handrail.engine.measuring.cache_use import use_of
 from handrail.foundation.atomic_file import write_cache
+from handrail.foundation.cache_use import now, use_of
 from handrail.library.documents.document import Document
 from handrail.library.shelf.catalog import FolderCatalog
 from handrail.library.shelf.workflow_entry import WorkflowEntry, workflow_entry_of
@@ -51,9 +50,9 @@ class EntryIndex:
 
     def entries(self, catalog: FolderCatalog) -> Iterator[tuple[WorkflowEntry, int]]:
         """Every entry of the catalog's files, with the index of its folder."""
-        started_s = time.perf_counter()
+        started_s = now()
         known = self._files if self._files is not None else self._read()
-        read_s = time.perf_counter() - started_s
+        read_s = now() - started_s
         found = 0
         seen: dict[str, _IndexedFile] = {}
         for path, changed, size, folder in catalog.files():
@@ -67,7 +66,7 @@ class EntryIndex:
             if one.entry is not None:
                 yield one.entry, folder
         if self._files is None and self.cache_file is not None:  # what a process knows already is no use of the file
-            _use.hit(times=found, seconds=read_s)
+            _use.hit(times=found, since=now() - read_s)
         self.broken = {path: one.problem for path, one in seen.items() if one.problem}
         if seen != known:
             self._write(seen)

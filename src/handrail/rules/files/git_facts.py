@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 from msgspec import Struct, field
 
 from handrail.domain.metrics.cache_catalog import GIT_FACTS
-from handrail.engine.measuring.cache_use import use_of
+from handrail.foundation.cache_use import use_of
 from handrail.foundation.locked_cache import LockedCache
 from handrail.foundation.program_search import programs_named
 from handrail.rules.files.git_language import EXCLUDES, Hidden, configured

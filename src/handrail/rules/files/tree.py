@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from handrail.domain.metrics.cache_catalog import FILES, TREES
 from handrail.engine.checking.rule import Setting
-from handrail.engine.measuring.cache_use import use_of
+from handrail.foundation.cache_use import use_of
 from handrail.foundation.locked_cache import LockedCache
 from handrail.rules.files.git import known_files
 from handrail.rules.files.git_language import HEAVY

@@ -4,7 +4,6 @@ It may be deleted at any time. Only cards of packages whose files can't change w
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Final
 
@@ -13,8 +12,8 @@ import msgspec
 from handrail.domain.checks.rule import RuleCard
 from handrail.domain.json import digest
 from handrail.domain.metrics.cache_catalog import RULE_CARDS
-from handrail.engine.measuring.cache_use import use_of
 from handrail.foundation.atomic_file import write_cache
+from handrail.foundation.cache_use import now, use_of
 from handrail.rules.plugins.plugin_rule import CARD_BYTES_MAX, RuleEntry
 
 BYTES_MAX: Final = 2 * CARD_BYTES_MAX
@@ -31,14 +30,14 @@ class CardCache:
         """The cached card of a rule; None if there is none."""
         if not entry.content:
             return None
-        started_s = time.perf_counter()
+        started_s = now()
         try:
             with self._file(entry).open("rb") as file:
                 card = msgspec.json.decode(file.read(BYTES_MAX), type=RuleCard)
         except (OSError, msgspec.DecodeError):
             _use.missed()  # no rule is asked instead: its checks stay unexamined until one is applied
             return None
-        _use.hit(seconds=time.perf_counter() - started_s)
+        _use.hit(since=started_s)
         return card
 
     def keep(self, entry: RuleEntry, card: RuleCard) -> None:

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from handrail.domain.metrics.cache_catalog import FOLDERS
-from handrail.engine.measuring.cache_use import use_of
+from handrail.foundation.cache_use import use_of
 from handrail.foundation.locked_cache import LockedCache
 from handrail.rules.files.project import PathRefused, ProjectFiles
 

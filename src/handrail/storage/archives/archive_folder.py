@@ -15,8 +15,8 @@ from handrail.domain.journal.archived import ARCHIVES, Tombstone
 from handrail.domain.journal.chain import Record
 from handrail.domain.metrics.cache_catalog import ARCHIVES as UNPACKED
 from handrail.engine.journal import Placed
-from handrail.engine.measuring.cache_use import use_of
 from handrail.foundation.atomic_file import make_private_folder, sync_folder, write_whole
+from handrail.foundation.cache_use import use_of
 from handrail.foundation.locked_cache import LockedCache
 from handrail.foundation.plain_file import NotPlain, read_plain
 from handrail.storage.archives.archived_events import events_of

@@ -45,7 +45,7 @@ class RedisCache:
 
     async def get(self, name: str) -> bytes | None:
         """What is kept under a name."""
-        # A range, so that nobody can make this process read a value of any size.
+        # A range, so that no value, of whatever size, fills the memory.
         found = await self._asked(lambda one: one.getrange(self._prefix + name, 0, VALUE_BYTES_MAX))
         return found or None
 

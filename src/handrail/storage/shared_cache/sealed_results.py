@@ -1,5 +1,5 @@
 """Results of checks in a cache that other machines can write to: sealed with a key that only the machines of one owner
-have, so that nobody else can read them, or make up that a check has passed.
+have, so that no other machine can read them, or make up that a check has passed.
 
 A result is shared only among machines of one kind: the same system, processor and Python. That tests depend on the
 project's files and installed programs is in the key already (rules/toolchain/parameters.py)."""
@@ -11,7 +11,6 @@ import hmac
 import os
 import platform
 import sys
-import time
 from collections.abc import Callable
 from typing import Final
 
@@ -21,7 +20,7 @@ from msgspec import Struct
 from handrail.domain.checks.rule import CheckOutcome
 from handrail.domain.metrics.cache_catalog import SHARED_RESULTS
 from handrail.engine.cache import Cache
-from handrail.engine.measuring.cache_use import use_of
+from handrail.foundation.cache_use import now, use_of
 
 NONCE_BYTES: Final = 12
 KIND: Final = f"{sys.platform} {platform.machine()} {sys.version}"
@@ -54,14 +53,14 @@ class SealedResults:
 
     async def find(self, key: str) -> CheckOutcome | None:
         """The shared result, if there is one that this key opens."""
-        started_s = time.perf_counter()
+        started_s = now()
         name = self._name(key)
         value = await self._cache.get(name)
         found = self._opened(name, value) if value is not None else None
         if found is None or found.key != key:
             _use.missed()
             return None
-        _use.hit(seconds=time.perf_counter() - started_s)
+        _use.hit(since=started_s)
         return found.outcome
 
     async def keep(self, key: str, outcome: CheckOutcome) -> None:

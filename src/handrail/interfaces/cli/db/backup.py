@@ -18,7 +18,8 @@ from handrail.assembly.backups.taking import BackupRequest, make_backup
 from handrail.assembly.backups.verifying import BackupVerdict, verify_backup
 from handrail.domain.instant import instant_text
 from handrail.domain.plural import plural
-from handrail.engine.proving.signature import fingerprint, trusted
+from handrail.engine.proving.signature import fingerprint
+from handrail.engine.proving.trusted_key import trusted
 from handrail.interfaces.cli.program import json_option, person, reports_errors, settings_of
 from handrail.interfaces.cli.words.answer import Exit, answer, listing
 from handrail.interfaces.cli.words.own_command import localized

@@ -21,7 +21,7 @@ from handrail.domain.plural import plural
 from handrail.engine.proving.bundle_account import Account, ProofKind, ProvenStep, account_of
 from handrail.engine.proving.bundle_check import check_bundle
 from handrail.engine.proving.bundle_writer import make_bundle
-from handrail.engine.proving.signature import trusted
+from handrail.engine.proving.trusted_key import trusted
 from handrail.foundation.plain_file import NotPlain, read_plain
 from handrail.interfaces.cli.words.answer import Exit, answer
 from handrail.interfaces.cli.words.new_files import require_direct

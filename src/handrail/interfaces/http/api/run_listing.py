@@ -22,11 +22,11 @@ from handrail.domain.run.status import RUN_ENDED, RUN_ENDED_BADLY, RUN_UNENDED, 
 from handrail.domain.scheduling.breaker import BreakerStatus
 from handrail.domain.trust.decision import off_words
 from handrail.engine.journal import FAR_FUTURE
-from handrail.engine.measuring.cache_use import use_of
 from handrail.engine.reading.run_lines import RunLine, WaitingLine
 from handrail.engine.reading.run_view import WaitingKind
 from handrail.engine.reading.tool_stats import breakers_of
 from handrail.foundation.bounded_cache import BoundedCache
+from handrail.foundation.cache_use import use_of
 from handrail.interfaces.http.api.call import ApiCall
 from handrail.interfaces.http.api.instants import instant_of
 from handrail.interfaces.http.contract.asked import RunsQuery

@@ -14,7 +14,7 @@ from typing import Any, Final
 from mcp.server.lowlevel.server import Server
 
 from handrail.domain.metrics.cache_catalog import AGENT_ANSWERS
-from handrail.engine.measuring.cache_use import use_of
+from handrail.foundation.cache_use import use_of
 from handrail.interfaces.mcp.stdio.arguments import Options
 from handrail.interfaces.mcp.stdio.front import Ending, Front
 from handrail.interfaces.mcp.stdio.recording import record

@@ -38,22 +38,22 @@ _maven_url = re.compile(r"^distributionUrl=.*?/(apache-maven-[\w.+-]{1,60})-bin\
 _gradle_url = re.compile(r"^distributionUrl=.*?/(gradle-[\w.+-]{1,60})-(?:bin|all)\.zip\s*$", re.MULTILINE)
 
 
-class Cache(Struct, frozen=True, kw_only=True):
+class PackageCache(Struct, frozen=True, kw_only=True):
     """The variables and places with which a command finds what was downloaded."""
 
     env: Mapping[str, str] = field(default_factory=dict)
     shows: tuple[Path, ...] = ()
 
 
-def cargo_cache() -> Cache:
+def cargo_cache() -> PackageCache:
     """Cargo's registries and checkouts, and its settings if there is no token in them; never its credentials."""
     home = Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo")
     if not home.is_dir():
-        return Cache()
+        return PackageCache()
     settings = [home / name for name in ("config.toml", "config")]
     harmless = [path for path in settings if path.is_file() and not _has_secret(path)]
     folders = [folder for folder in (home / "registry", home / "git") if folder.is_dir()]
-    return Cache(env={"CARGO_HOME": str(home)}, shows=(*folders, *harmless))
+    return PackageCache(env={"CARGO_HOME": str(home)}, shows=(*folders, *harmless))
 
 
 def _has_secret(path: Path) -> bool:
@@ -61,11 +61,11 @@ def _has_secret(path: Path) -> bool:
     return bool(_token.search(text) or looks_secret(text))
 
 
-def go_cache() -> Cache:
+def go_cache() -> PackageCache:
     """Go's modules."""
     path = os.environ.get("GOPATH", "").split(os.pathsep)[0] or str(Path.home() / "go")
     modules = Path(os.environ.get("GOMODCACHE") or Path(path) / "pkg" / "mod")
-    return Cache(env={"GOMODCACHE": str(modules)}, shows=(modules,)) if modules.is_dir() else Cache()
+    return PackageCache(env={"GOMODCACHE": str(modules)}, shows=(modules,)) if modules.is_dir() else PackageCache()
 
 
 def go_builds() -> Path | None:
@@ -99,12 +99,12 @@ def _maven_home() -> Path:
     return Path.home() / ".m2"
 
 
-def gradle_cache() -> Cache:
+def gradle_cache() -> PackageCache:
     """Gradle's dependencies: it reads them from a folder that it does not change."""
     caches = _gradle_home() / "caches"
     if not (caches / "modules-2").is_dir():
-        return Cache()
-    return Cache(env={"GRADLE_RO_DEP_CACHE": str(caches)}, shows=(caches / "modules-2",))
+        return PackageCache()
+    return PackageCache(env={"GRADLE_RO_DEP_CACHE": str(caches)}, shows=(caches / "modules-2",))
 
 
 def gradle_of_wrapper(properties: str) -> Path | None:

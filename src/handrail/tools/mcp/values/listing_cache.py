@@ -5,7 +5,6 @@ mistakes in a definition before that."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -13,8 +12,8 @@ from typing import Final
 import msgspec
 
 from handrail.domain.metrics.cache_catalog import SERVER_TOOLS
-from handrail.engine.measuring.cache_use import use_of
 from handrail.foundation.atomic_file import write_cache
+from handrail.foundation.cache_use import now, use_of
 from handrail.tools.mcp.declaration import Declared
 from handrail.tools.mcp.transport.era_memory import server_key
 from handrail.tools.mcp.values.listing import ListedTool
@@ -31,7 +30,7 @@ class ListingCache:
 
     def find(self, declared: Declared) -> Sequence[ListedTool] | None:
         """What the server said last; None if nothing is kept."""
-        started_s = time.perf_counter()
+        started_s = now()
         try:
             with self._file(declared).open("rb") as file:
                 content = file.read(LISTING_BYTES_MAX + 1)
@@ -39,7 +38,7 @@ class ListingCache:
         except (OSError, msgspec.DecodeError, msgspec.ValidationError):
             _use.missed()  # nothing is asked instead: what depends on it stays unchecked
             return None
-        _use.hit(seconds=time.perf_counter() - started_s)
+        _use.hit(since=started_s)
         return listing
 
     def keep(self, declared: Declared, listing: Sequence[ListedTool]) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from handrail.assembly.caching.use_file import note_use, uses_of
 from handrail.domain.metrics.cache_catalog import RUN_STATES, CacheLevel
-from handrail.engine.measuring.cache_use import use_of
+from handrail.foundation.cache_use import use_of
 from interfaces.http.live_console import serving
 from interfaces.metrics.load import CHECKED
 from interfaces.shell import Shell

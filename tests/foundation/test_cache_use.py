@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import gc
+import itertools
 from functools import lru_cache
 from pathlib import Path
 
 import pytest
 
 from handrail.domain.metrics.cache_catalog import CACHES, RUN_STATES, CacheLevel
-from handrail.engine.measuring.cache_use import CacheCount, CacheUse, counted, use_of
+from handrail.foundation import cache_use
 from handrail.foundation.bounded_cache import BoundedCache
+from handrail.foundation.cache_use import CacheCount, CacheUse, counted, now, use_of
 
 
 def test_a_cache_that_was_never_asked_has_no_rate_and_no_gain() -> None:
@@ -23,7 +25,9 @@ def test_a_gain_is_what_a_miss_takes_less_what_a_hit_takes() -> None:
     assert count.gain_ms == pytest.approx(99.0)
 
 
-def test_what_could_not_be_made_is_a_miss_without_a_time() -> None:
+def test_what_could_not_be_made_is_a_miss_without_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = itertools.count(100.0)
+    monkeypatch.setattr(cache_use, "_clock", lambda: next(ticks))
     use = CacheUse()
     with pytest.raises(ZeroDivisionError), use.making():
         _ = 1 / 0
@@ -34,10 +38,21 @@ def test_what_could_not_be_made_is_a_miss_without_a_time() -> None:
         pass
     with use.reading():
         pass
-    use.hit(times=3, seconds=1.5)
+    use.hit(times=3, since=now() - 1.5)
     found = use.count()
     assert (found.hits, found.misses, found.made) == (4, 3, 1)
-    assert found.hit_s >= 1.5
+    assert found.hit_s == pytest.approx(1.0 + 2.5)
+    assert found.miss_s == pytest.approx(1.0)
+
+
+def test_without_a_clock_nothing_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache_use, "_clock", None)
+    use = CacheUse()
+    with use.making():
+        pass
+    with use.reading():
+        pass
+    assert use.count() == CacheCount(hits=1, misses=1)
 
 
 def test_counts_add_up_and_what_is_new_is_their_difference() -> None:
@@ -76,7 +91,7 @@ def test_each_cache_has_one_counter_and_a_name_of_its_own() -> None:
 
 
 def test_the_page_lists_every_cache_as_the_catalogue_has_it() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "operations" / "caches.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "operations" / "caches.md").read_text(encoding="utf-8")
     for card in CACHES:
         if card.level is not CacheLevel.SHARED:
             assert f"| `{card.name}` | {card.keeps} | {card.bound} |" in page, card.name
