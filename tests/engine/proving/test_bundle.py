@@ -60,7 +60,8 @@ from handrail.engine.proving import bundle_writer as bundling
 from handrail.engine.proving.bundle_check import check_bundle
 from handrail.engine.proving.bundle_writer import make_bundle
 from handrail.engine.proving.erasure import erase_payload
-from handrail.engine.proving.signature import fingerprint, holds, trusted
+from handrail.engine.proving.signature import fingerprint, holds
+from handrail.engine.proving.trusted_key import trusted
 from handrail.storage.checkpoint_log import CheckpointFile
 from handrail.storage.memory import MemoryStore
 from support import record_writer, seeded_entropy, ticking_clock
