@@ -83,8 +83,8 @@ class Choices(Struct, frozen=True, kw_only=True):
 
 
 TABLES: Final = (
-    *("approvals", "backup", "cache", "checks", "groups", "http", "models", "policy", "retention", "secrets"),
-    *("servers", "shell", "tools", "witnesses"),
+    *("approvals", "backup", "cache", "checks", "groups", "http", "models", "notify", "policy", "retention"),
+    *("secrets", "servers", "shell", "tools", "witnesses"),
 )
 """The tables of a config file; the modules that read them check their content (tools/configuration.py and others)."""
 SANDBOX: Final = "sandbox"

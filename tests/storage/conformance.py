@@ -10,6 +10,7 @@ from handrail.domain.journal.chain import Record
 from handrail.domain.journal.mark import START, Mark
 from handrail.engine.fleet.node_table import NodeTable
 from handrail.engine.journal import Archive, Journal, ProjectionReader
+from handrail.engine.notify.outbox import Outbox
 from handrail.engine.run_archive import ArchivingStore
 from handrail.engine.running.lease import Leases
 from handrail.storage.archives.archive_folder import ArchiveFolder
@@ -24,6 +25,8 @@ class Store(Journal, ProjectionReader, Archive, ArchivingStore, Leases, Protocol
     """All that a store is asked for, and how it is let go."""
 
     def nodes(self) -> NodeTable: ...
+
+    def outbox(self) -> Outbox: ...
 
     async def close(self) -> None: ...
 

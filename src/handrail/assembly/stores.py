@@ -136,6 +136,17 @@ async def reading_store(settings: Settings) -> AsyncIterator[tuple[WholeStore, C
         yield file, local
 
 
+@asynccontextmanager
+async def plain_store(settings: Settings) -> AsyncIterator[WholeStore]:
+    """The store that the settings name, on connections of its own, for what writes no events."""
+    if is_shared(settings):
+        async with postgres_store(settings) as store:
+            yield store
+        return
+    async with await SqliteStore.open(settings.journal, busy_ms=_busy_ms(settings)) as file:
+        yield file
+
+
 async def verifier_of(settings: Settings, store: Journal) -> Verifier | None:
     """What checks signatures: the key of this home, or those of all nodes; None if this home has no key."""
     own = open_public_key(settings.keys)

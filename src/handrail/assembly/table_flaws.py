@@ -9,6 +9,7 @@ from typing import Any
 
 from handrail.assembly.backups.schedule import rules_of
 from handrail.assembly.checks import sandbox_of, shell_of
+from handrail.assembly.notify.keeping import settings_of_notices
 from handrail.assembly.people import policy_of
 from handrail.assembly.retention import archives
 from handrail.assembly.secrets import allowed_env
@@ -45,3 +46,4 @@ def _readers(settings: Settings) -> Iterator[Callable[[], Any]]:
     yield lambda: witnesses_named(settings)
     yield lambda: rules_of(settings)
     yield lambda: archives.rules_of(settings)
+    yield lambda: settings_of_notices(settings)

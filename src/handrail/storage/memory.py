@@ -40,6 +40,7 @@ from handrail.storage.admission import (
 from handrail.storage.archives.archived_steps import archived_steps
 from handrail.storage.archives.memory_archives import MemoryRunArchive, MemoryTables
 from handrail.storage.memory_nodes import MemoryNodes
+from handrail.storage.memory_outbox import MemoryOutbox
 
 NAME: Final = "in memory"
 
@@ -62,6 +63,7 @@ class MemoryStore:
         self._beats: dict[str, int] = {}
         self._needs: dict[str, tuple[int, str]] = {}
         self._nodes = MemoryNodes()
+        self._outbox = MemoryOutbox()
         self._archives = MemoryRunArchive(
             MemoryTables(self._places, self._streams, self._runs, self._steps),
             require_following=self._require_following,
@@ -260,6 +262,10 @@ class MemoryStore:
     def nodes(self) -> MemoryNodes:
         """Who works on this store."""
         return self._nodes
+
+    def outbox(self) -> MemoryOutbox:
+        """What waits to be told to channels."""
+        return self._outbox
 
     # --- leases -----------------------------------------------------------------------------------
 

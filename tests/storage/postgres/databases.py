@@ -12,6 +12,7 @@ from storage.postgres.server import server_url
 
 EMPTIED = (
     *("event", "tombstone", "removed_event", "head", "run", "step", "plan", "definition", "worker", "node", "rate"),
+    *("outbox_channel", "outbox_message"),
     "calls_under_way",
 )
 

@@ -20,6 +20,8 @@ EARLIEST_MS: Final = 1_750_000_000_000
 """Handrail did not exist before this time: a clock that shows less is wrong."""
 STALLED_MS: Final = 30_000
 """How long the loop of a worker may need for one round before it counts as stalled."""
+FAILING_MS: Final = 300_000
+"""How long a channel may fail before that is worth a warning."""
 SET_CLOCK: Final = "set the system clock"
 
 
@@ -71,6 +73,18 @@ def checkpoint_check(problem: HandrailError | None, *, unsigned: int, signed: in
         return ok("checkpoints", "nothing is signed yet")
     waiting = f"; {plural(unsigned, 'event')} since then" if unsigned else ""
     return ok("checkpoints", f"the last was signed at {instant_text(signed)}{waiting}", age_ms=age_ms)
+
+
+def channel_check(name: str, *, dead: int, waiting: int, failing_ms: int | None, why: str) -> HealthCheck:
+    """A channel that is told what happens: what could not be delivered, and for how long nothing was."""
+    check = f"channel {name}"
+    if dead:
+        words = f"{plural(dead, 'dead letter')}{f': {why}' if why else ''}"
+        return warn(check, words, f"`handrail webhooks list --dead {name}`, then `webhooks resend` or `discard`")
+    if failing_ms is not None and failing_ms > FAILING_MS:
+        words = f"nothing arrives for {failing_ms // 60_000} minutes, {waiting} waiting: {why}"
+        return warn(check, words, f"`handrail webhooks test {name}`; it is tried again by itself", age_ms=failing_ms)
+    return ok(check, f"{waiting} waiting")
 
 
 def server_check(breaker: Breaker) -> HealthCheck:

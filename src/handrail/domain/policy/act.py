@@ -49,6 +49,7 @@ class Act(StrEnum):
     PAUSE_NODE = "pause or resume a node"
     ARCHIVE = "archive ended runs, or bring them back"
     DELETE_ARCHIVED = "delete archived runs"
+    NOTIFY = "test, disable or enable a channel, send dead letters again or discard them, change its key"
     OPERATE = "erase a payload, restore a backup, or accept a journal that differs from its checkpoint"
 
 

@@ -79,6 +79,7 @@ TABLE: Final[Mapping[Act, PolicyRow]] = {
     # handrail itself archives where [retention] of HANDRAIL_HOME says so; nothing is lost by that.
     Act.ARCHIVE: PolicyRow(Right.YES, Right.NO, Right.YES, why="only the operator decides what leaves the journal"),
     Act.DELETE_ARCHIVED: PolicyRow(Right.YES, Right.NO, why="only a person deletes what was archived"),
+    Act.NOTIFY: PolicyRow(Right.YES, Right.NO, why="only people decide who is told what happens"),
     Act.OPERATE: PolicyRow(Right.YES, Right.NO, why="only the operator changes what is stored"),
 }
 
@@ -97,6 +98,7 @@ HOW_A_PERSON: Final[Mapping[Act, str]] = {
     Act.EXECUTE: "leave it to handrail: the run goes on by itself",
     Act.ADOPT: "ask the user to run `handrail project adopt RUN`",
     Act.PAUSE_NODE: "ask the user to run `handrail nodes pause NODE`",
+    Act.NOTIFY: "ask the operator: `handrail webhooks list`",
     Act.OPERATE: "ask the operator of this handrail",
 }
 """What an actor who may not do it can do instead."""

@@ -13,6 +13,7 @@ from handrail.domain.journal.projection import Change, PlanRow, RunRow
 from handrail.domain.project import plan_in, row_stream, scoped
 from handrail.engine.fleet.node_table import NodeTable
 from handrail.engine.journal import Archive, Journal, ProjectionReader
+from handrail.engine.notify.outbox import Outbox
 from handrail.engine.proving.stream_fold import change_of
 from handrail.engine.run_archive import ArchivingStore
 from handrail.engine.running.lease import Leases
@@ -25,10 +26,14 @@ ChangeOf: TypeAlias = Callable[[str, Iterable[Entry]], Change]
 
 
 class WholeStore(Journal, ProjectionReader, Archive, ArchivingStore, Leases, Protocol):
-    """A whole store: its events, its projections, its file, its leases, and who works on it."""
+    """A whole store: its events, its projections, its file, its leases, who works on it, and what it tells."""
 
     def nodes(self) -> NodeTable:
         """Who works on this store."""
+        ...
+
+    def outbox(self) -> Outbox:
+        """What waits to be told to channels."""
         ...
 
 

@@ -17,6 +17,7 @@ import msgspec
 from click.core import ParameterSource
 
 from handrail.assembly.backups.schedule import keeping_schedule
+from handrail.assembly.notify.keeping import keeping_notices
 from handrail.assembly.retention.schedule import keeping_retention
 from handrail.assembly.sole_server import Announce, running_server, sole_server
 from handrail.engine.clock import system_clock
@@ -112,7 +113,7 @@ async def serve_here(
     """Serve until stopped; with `opens`, the console is opened on a page."""
     with sole_server(settings) as announce, stoppable() as stop:
         serving = Serving(settings, toolsets, announce, opens=opens, page=page, as_json=as_json)
-        async with keeping_schedule(settings), keeping_retention(settings):
+        async with keeping_schedule(settings), keeping_retention(settings), keeping_notices(settings):
             await serve(options, serving.parts, stop=stop, on_ready=serving.show, answered=serving.process.answered)
         if stop.done() and isinstance(stop.exception(), Stopped):
             say("server stopped", err=True)

@@ -15,6 +15,7 @@ import click
 from msgspec.structs import replace
 
 from handrail.assembly.backups.schedule import keeping_schedule
+from handrail.assembly.notify.keeping import keeping_notices
 from handrail.assembly.opening import Assembly, ProjectAssemblies, open_assemblies, projects_of, real_folder
 from handrail.assembly.retention.schedule import keeping_retention
 from handrail.domain.definition.duration import duration_ms
@@ -110,6 +111,7 @@ async def command(
     async with (
         keeping_schedule(own),
         keeping_retention(own),
+        keeping_notices(own),
         open_assemblies(own, actor="worker", measures=process or NO_MEASURES) as opener,
         AsyncExitStack() as more,
     ):

@@ -19,19 +19,23 @@ from handrail.assembly.backups.schedule import TABLE as BACKUPS
 from handrail.assembly.backups.schedule import state_of
 from handrail.assembly.checks import sandbox_of
 from handrail.assembly.hosts import host_state
+from handrail.assembly.notify.keeping import TABLE
+from handrail.assembly.notify.webhooks import channels_of
 from handrail.assembly.opening import open_reader, open_store
 from handrail.assembly.people import answer_rules, passphrase_of
 from handrail.assembly.tools import toolbox_of
 from handrail.assembly.witnesses import witness_states
 from handrail.domain.errors import HandrailError
 from handrail.domain.health.check import CheckLevel, HealthCheck, fail, failed_with, ok, warn
-from handrail.domain.health.judgement import checkpoint_check, clock_check, disk_check, server_check
-from handrail.domain.instant import instant_text
+from handrail.domain.health.judgement import channel_check, checkpoint_check, clock_check, disk_check, server_check
+from handrail.domain.instant import instant_from, instant_text
 from handrail.domain.journal.checkpoint import Checkpoint, checkpoint_digest
 from handrail.domain.plural import plural
 from handrail.domain.scheduling.breaker import BreakerStatus
 from handrail.domain.trust.decision import COMMAND, off_words
 from handrail.engine.clock import system_clock
+from handrail.engine.notify.channel_view import ChannelStatus, ChannelView
+from handrail.engine.proving.projection_repair import WholeStore
 from handrail.engine.proving.witness_courier import CopyState
 from handrail.engine.reading.tool_stats import breakers_of
 from handrail.foundation.address_text import without_password
@@ -68,6 +72,8 @@ async def home_checks(settings: Settings, *, started: tuple[float, float]) -> As
     yield await _clock(settings, started)
     for check in await _servers(settings):
         yield check
+    for check in await _channels(settings):
+        yield check
     yield _trust(settings)
     yield _approvals(settings)
     for check in _tools(settings):
@@ -87,6 +93,7 @@ async def home_health(settings: Settings, *, started: tuple[float, float]) -> li
         *signing,
         *([backups_of(settings)] if BACKUPS in settings.home_tables else []),
         *await _servers(settings),
+        *await _channels(settings),
     ]
 
 
@@ -274,6 +281,30 @@ async def _servers(settings: Settings) -> list[HealthCheck]:
     except HandrailError:
         return []  # the checks of store and tools say why
     return [server_check(one) for one in known.values() if one.status is not BreakerStatus.CLOSED]
+
+
+async def _channels(settings: Settings) -> list[HealthCheck]:
+    """The channels that are told what happens, if there are any."""
+    if TABLE not in settings.home_tables:
+        return []
+    try:
+        async with open_reader(settings) as look:
+            return await channel_checks(settings, look.store)
+    except HandrailError as error:
+        return [failed_with("channels", error)]
+
+
+async def channel_checks(settings: Settings, store: WholeStore) -> list[HealthCheck]:
+    """How each channel is, if it was served already."""
+    found = await channels_of(settings, store.outbox())
+    return [_channel(one) for one in found if one.status is not ChannelStatus.UNUSED]
+
+
+def _channel(one: ChannelView) -> HealthCheck:
+    if one.status is ChannelStatus.DISABLED:
+        return ok(f"channel {one.name}", f"disabled by {one.disabled_by}: {one.reason}")
+    failing_ms = max(0, system_clock() - instant_from(one.failing_since)) if one.failing_since else None
+    return channel_check(one.name, dead=one.dead, waiting=one.waiting, failing_ms=failing_ms, why=one.error)
 
 
 def _tools(settings: Settings) -> Iterator[HealthCheck]:

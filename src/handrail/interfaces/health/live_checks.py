@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from handrail.assembly.backups.schedule import TABLE as BACKUPS
+from handrail.assembly.notify.keeping import TABLE as CHANNELS
 from handrail.assembly.opening import Assembly
 from handrail.domain.errors import HandrailError, Unavailable
 from handrail.domain.health.check import HealthCheck, HealthStatus, failed_with, overall
@@ -18,7 +19,14 @@ from handrail.domain.health.judgement import checkpoint_check, clock_check, serv
 from handrail.domain.instant import instant_text
 from handrail.engine.clock import system_clock
 from handrail.engine.reading.tool_stats import breakers_of
-from handrail.interfaces.health.home_checks import backups_of, clocks, free_space, keys_of, witness_checks
+from handrail.interfaces.health.home_checks import (
+    backups_of,
+    channel_checks,
+    clocks,
+    free_space,
+    keys_of,
+    witness_checks,
+)
 from handrail.settings import Settings
 
 ANSWER_S: Final = 5.0
@@ -89,6 +97,7 @@ class ProgramHealth:
                 journal.problem, unsigned=journal.unsealed, signed=signed.at if signed is not None else None, now=now
             ),
             *await witness_checks(self._settings, signed),
+            *(await channel_checks(self._settings, reader.store) if CHANNELS in self._settings.home_tables else []),
             *[check for one in self._opened() for check in await _server_checks(one)],
         ]
 

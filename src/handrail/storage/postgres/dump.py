@@ -27,10 +27,10 @@ from handrail.storage.postgres.migration import migrate, missing, shipped
 
 TABLES: Final = (
     *("definition", "run", "step", "plan", "event", "tombstone", "removed_event", "head", "checkpoint", "run_secret"),
-    "lane",
+    *("lane", "outbox_channel", "outbox_message"),
 )
 """In this order: a row comes after those that it refers to."""
-SINCE: Final = {"tombstone": 6, "removed_event": 6}
+SINCE: Final = {"tombstone": 6, "removed_event": 6, "outbox_channel": 7, "outbox_message": 7}
 """The migration that has made a table, if it was not the first."""
 DESCRIPTION: Final = "tables.json"
 COPY_S: Final = 86_400.0

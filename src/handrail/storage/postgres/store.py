@@ -38,6 +38,7 @@ from handrail.storage.postgres.lane_walk import era_of, walk
 from handrail.storage.postgres.migration import migrate, missing, shipped
 from handrail.storage.postgres.news import News
 from handrail.storage.postgres.nodes import PostgresNodes
+from handrail.storage.postgres.outbox import PostgresOutbox
 from handrail.storage.postgres.sealed_secrets import SealedSecrets
 from handrail.storage.postgres.texts import stored
 from handrail.storage.postgres.writer import LaneWriter, WriteTask
@@ -105,6 +106,10 @@ class PostgresStore:
     def nodes(self) -> PostgresNodes:
         """Who works on this store."""
         return PostgresNodes(self._connections)
+
+    def outbox(self) -> PostgresOutbox:
+        """What waits to be told to channels."""
+        return PostgresOutbox(self._connections)
 
     def limits(self) -> PostgresLimits:
         """Limits of calls over all nodes."""

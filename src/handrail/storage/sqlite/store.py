@@ -38,6 +38,7 @@ from handrail.storage.sqlite.file import OlderSchema, open_reader, open_writer, 
 from handrail.storage.sqlite.file_integrity import flaws_of
 from handrail.storage.sqlite.migration import shipped
 from handrail.storage.sqlite.nodes import SqliteNodes
+from handrail.storage.sqlite.outbox import SqliteOutbox
 from handrail.storage.sqlite.reader import Readers, one_view
 from handrail.storage.sqlite.writer import Amendment, LeaseWrite, Writer
 
@@ -284,6 +285,10 @@ class SqliteStore:
     def nodes(self) -> SqliteNodes:
         """Who works on this store."""
         return SqliteNodes(self._readers, self._write_leases)
+
+    def outbox(self) -> SqliteOutbox:
+        """What waits to be told to channels."""
+        return SqliteOutbox(self._readers, self._write_leases)
 
     # --- leases -----------------------------------------------------------------------------------
 

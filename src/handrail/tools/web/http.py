@@ -183,7 +183,7 @@ def server_of(args: Mapping[str, Any]) -> str:
 
 def request_flaws(args: Mapping[str, Any]) -> Sequence[str]:
     """Errors in a request that fits the schema."""
-    flaws = [*_url_flaws(args["url"]), *_header_flaws(args.get("headers", {}))]
+    flaws = [*url_flaws(args["url"]), *_header_flaws(args.get("headers", {}))]
     if _method(args) not in METHODS:
         flaws.append(f"`method` is not one of {', '.join(METHODS)}")
     if "json" in args and "body" in args:
@@ -194,7 +194,8 @@ def request_flaws(args: Mapping[str, Any]) -> Sequence[str]:
     return flaws
 
 
-def _url_flaws(url: str) -> list[str]:
+def url_flaws(url: str) -> list[str]:
+    """What is wrong with an address."""
     try:
         parts = urlsplit(url)
         port_is_bad = parts.port == 0

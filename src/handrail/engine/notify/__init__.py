@@ -1,0 +1,1 @@
+"""Notices on their way: the journal is followed, what is told is kept in the store, and sent until it arrives."""

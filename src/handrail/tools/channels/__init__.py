@@ -1,0 +1,1 @@
+"""Channels: how a notice gets to a receiver, by kind."""
