@@ -3,7 +3,7 @@ a notice that comes twice only once.
 
     WEBHOOK_SECRET=whsec_... python receiver.py 8420
 
-It prints one line for each notice, and answers 204 once it has it. Whoever needs more than a printed line stores the
+It prints one line for each notice, and answers 204 once it has it. A receiver that does more than print stores the
 notice before answering: what was answered with 2xx is not sent again."""
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ from handrail.storage.admission import (
 from handrail.storage.archives.archived_steps import archived_steps
 from handrail.storage.archives.memory_archives import MemoryRunArchive, MemoryTables
 from handrail.storage.memory_nodes import MemoryNodes
-from handrail.storage.memory_outbox import MemoryOutbox
+from handrail.storage.outbox.memory_outbox import MemoryOutbox
 
 NAME: Final = "in memory"
 
@@ -264,7 +264,7 @@ class MemoryStore:
         return self._nodes
 
     def outbox(self) -> MemoryOutbox:
-        """What waits to be told to channels."""
+        """What waits to be sent to channels."""
         return self._outbox
 
     # --- leases -----------------------------------------------------------------------------------

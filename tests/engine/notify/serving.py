@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from handrail.domain.journal.mark import START
-from handrail.domain.notify.conditions import Condition
+from handrail.domain.notify.conditions import NoticeCondition
 from handrail.domain.notify.notice import Notice
-from handrail.domain.notify.rules import NotifyRule, When
+from handrail.domain.notify.rules import NotifyRule, NotifyWhen
 from handrail.engine.notify.channel_server import ChannelServer
 from handrail.engine.notify.outbox import KeptChannel
 from handrail.engine.notify.reading_events import EventReading
@@ -17,7 +17,7 @@ from handrail.engine.notify.sender import NotSent
 from handrail.storage.memory import MemoryStore
 
 DAY_S = 86_400
-EVERYTHING = NotifyRule(when=When.EVENT, to=("ops",))
+EVERYTHING = NotifyRule(when=NotifyWhen.EVENT, to=("ops",))
 
 Behaviour = Callable[[Notice, float], NotSent | float | None]
 """What a receiver does with a notice at a time: fails, answers after so many seconds, or takes it at once."""
@@ -57,9 +57,9 @@ def server_of(
     *rules: NotifyRule,
     give_up_ms: int = 3 * DAY_S * 1_000,
     owner: str = "one",
-    conditions: Callable[[], Sequence[Condition]] = lambda: (),
+    conditions: Callable[[], Sequence[NoticeCondition]] = lambda: (),
 ) -> ChannelServer:
-    async def look() -> Sequence[Condition]:
+    async def look() -> Sequence[NoticeCondition]:
         return conditions()
 
     events = EventReading(store, rules or (EVERYTHING,), "store-1")

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from engine.notify.serving import DAY_S, Receiver, kept, now_ms, server_of
-from handrail.domain.notify.conditions import Condition
-from handrail.domain.notify.rules import NotifyRule, When
+from handrail.domain.notify.conditions import NoticeCondition
+from handrail.domain.notify.rules import NotifyRule, NotifyWhen
 from handrail.engine.notify.channel_server import ChannelServer
 from handrail.engine.notify.control import Channels
 from handrail.engine.notify.sender import NotSent
@@ -193,8 +193,8 @@ def test_a_process_that_ends_before_it_noted_an_arrival_sends_it_again_under_the
 
 
 def test_a_condition_is_told_once_as_long_as_it_lasts_and_again_when_it_comes_back() -> None:
-    present: list[Condition] = []
-    full = Condition(key="disk", when=When.DISK, subject="home", text="full")
+    present: list[NoticeCondition] = []
+    full = NoticeCondition(key="disk", when=NotifyWhen.DISK, subject="home", text="full")
 
     async def scene(store: MemoryStore, receiver: Receiver) -> None:
         for change in ([full], [], [full]):
@@ -205,7 +205,7 @@ def test_a_condition_is_told_once_as_long_as_it_lasts_and_again_when_it_comes_ba
 
     async def whole() -> None:
         store, receiver = MemoryStore(), Receiver()
-        rule = NotifyRule(when=When.DISK, to=("ops",))
+        rule = NotifyRule(when=NotifyWhen.DISK, to=("ops",))
         task = asyncio.ensure_future(server_of(store, receiver, rule, conditions=lambda: list(present)).serve())
         await scene(store, receiver)
         task.cancel()

@@ -6,7 +6,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from handrail.domain.notify.notice import Message, Notice
-from handrail.engine.notify.outbox import ChannelState, Switch
+from handrail.engine.notify.outbox import ChannelState, ChannelSwitch
 from storage.conformance import Store
 
 TTL_MS = 60_000
@@ -38,10 +38,10 @@ async def test_a_channel_is_served_by_one_process_until_it_lets_go(store: Store)
     assert await outbox.claim("ops", "two", ttl_ms=TTL_MS) is None
     assert await outbox.claim("other", "two", ttl_ms=TTL_MS) is not None
     assert not await outbox.write("ops", "two", ChannelState(mark="7"), put=[message(1)])
-    assert await outbox.write("ops", "one", ChannelState(mark="8", told={"disk": 4}))
+    assert await outbox.write("ops", "one", ChannelState(mark="8", reported={"disk": 4}))
     again = await outbox.claim("ops", "one", ttl_ms=TTL_MS)
     assert again is not None
-    assert again.state == ChannelState(mark="8", told={"disk": 4})
+    assert again.state == ChannelState(mark="8", reported={"disk": 4})
     await outbox.release("one")
     taken = await outbox.claim("ops", "two", ttl_ms=TTL_MS)
     assert taken is not None
@@ -94,7 +94,7 @@ async def test_what_was_removed_meanwhile_is_not_put_again(store: Store) -> None
 async def test_nothing_is_due_for_a_channel_that_is_disabled(store: Store) -> None:
     await put(store, message(1))
     outbox = store.outbox()
-    switch = Switch(by="person:ada", at=4, reason="too many")
+    switch = ChannelSwitch(by="person:ada", at=4, reason="too many")
     assert not await outbox.switch("other", switch)
     assert await outbox.switch("ops", switch)
     assert await numbers(store) == []

@@ -174,7 +174,7 @@ async def test_a_secret_that_is_missing_wrong_or_for_others_says_how_to_set_it()
     url = "http://127.0.0.1:9/in"
     with pytest.raises(NotFound) as missing:
         await sender(url, Given()).send(NOTICE, now=0)
-    assert "--for notify.ops" in missing.value.hint
+    assert "for notify.ops" in missing.value.hint
     other = Given(key=secret_of())
     other.given_to = ("git.*",)
     with pytest.raises(Forbidden):

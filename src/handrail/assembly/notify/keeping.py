@@ -70,7 +70,7 @@ def senders_of(settings: Settings, rules: NotifySettings) -> dict[str, Sender]:
 async def _keep(settings: Settings, rules: NotifySettings, *, started: int) -> None:
     while True:
         try:
-            # Whoever opens the store for its first event makes it: not this task.
+            # The part that writes the first event makes the store, not this task.
             if is_shared(settings) or settings.journal.exists():
                 await _serve(settings, rules, started)
         except (HandrailError, OSError) as error:
@@ -83,8 +83,10 @@ async def _keep(settings: Settings, rules: NotifySettings, *, started: int) -> N
 async def _serve(settings: Settings, rules: NotifySettings, started: int) -> None:
     senders, owner = senders_of(settings, rules), new_id(OWNER, system_entropy)
     async with plain_store(settings) as store:
-        while not (source := await source_of(store)):  # the part that makes the store writes it first
-            await asyncio.sleep(RETRY_S)
+        source = await source_of(store)
+        if not source:  # the part that makes the store has not written its first event yet
+            return
+        # Since this process has started, not since the store could be opened: what happened in between counts.
         start = await store.mark_at(started)
         servers = [
             ChannelServer(

@@ -14,8 +14,8 @@ from handrail.assembly.backups.register import BackupRegister
 from handrail.assembly.stores import is_shared
 from handrail.assembly.verified import verified_last
 from handrail.domain.instant import instant_from
-from handrail.domain.notify.conditions import Condition, Looked, WaitsFor, conditions_of
-from handrail.domain.notify.rules import NotifyRule, When
+from handrail.domain.notify.conditions import HomeLook, NoticeCondition, WaitsFor, conditions_of
+from handrail.domain.notify.rules import NotifyRule, NotifyWhen
 from handrail.domain.run.status import RUN_SHOWN_ASKING
 from handrail.engine.clock import system_clock
 from handrail.engine.proving.projection_repair import WholeStore
@@ -24,8 +24,8 @@ from handrail.engine.reading.run_view import RunSummary, WaitingKind
 from handrail.settings import Settings
 
 RUNS_READ = 1_000
-OF_PEOPLE = frozenset({When.WAITING, When.APPROVAL_EXPIRES})
-OF_HOME = frozenset({When.DISK, When.JOURNAL_SIZE, When.BACKUP_OLD, When.VERIFY_FAILED})
+OF_PEOPLE = frozenset({NotifyWhen.WAITING, NotifyWhen.APPROVAL_EXPIRES})
+OF_HOME = frozenset({NotifyWhen.DISK, NotifyWhen.JOURNAL_SIZE, NotifyWhen.BACKUP_OLD, NotifyWhen.VERIFY_FAILED})
 
 
 @dataclass
@@ -39,10 +39,10 @@ class Looking:
     def __post_init__(self) -> None:
         self._reader = RunReader(self.store, system_clock, fleet=self.store, is_shared=is_shared(self.settings))
 
-    async def conditions(self) -> Sequence[Condition]:
+    async def conditions(self) -> Sequence[NoticeCondition]:
         """What is the case now, by these rules."""
         wanted = {rule.when for rule in self.rules}
-        looked = Looked()
+        looked = HomeLook()
         if wanted & OF_HOME:
             looked = await asyncio.to_thread(self._home)
         if wanted & OF_PEOPLE:
@@ -51,11 +51,11 @@ class Looking:
             looked = replace(looked, waiting=waiting)
         return conditions_of(self.rules, looked, now=system_clock())
 
-    def _home(self) -> Looked:
+    def _home(self) -> HomeLook:
         newest = next(iter(BackupRegister(self.settings.home).all()), None)
         verified = verified_last(self.settings)
         has_file = not is_shared(self.settings)
-        return Looked(
+        return HomeLook(
             disk_free=shutil.disk_usage(self.settings.home).free,
             journal_bytes=_bytes(self.settings.journal) if has_file else None,
             backup_at=newest.at if newest is not None else None,

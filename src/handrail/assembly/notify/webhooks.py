@@ -78,6 +78,7 @@ def rotate_secret(settings: Settings, name: str, *, actor: str, is_ed25519: bool
                 f"receivers that know the present key of {name} would refuse everything from now on",
                 hint=f'add old_secret = "{channel.secret}-old" to the channel, so that both sign; or say --at-once',
             )
+        # The old one first: killed in between, both are the same, and nothing is refused.
         secrets.keep(channel.old_secret, present.value, given_to)
     if is_ed25519 is None:
         is_ed25519 = present is not None and present.value.startswith(PRIVATE)

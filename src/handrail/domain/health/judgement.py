@@ -76,7 +76,7 @@ def checkpoint_check(problem: HandrailError | None, *, unsigned: int, signed: in
 
 
 def channel_check(name: str, *, dead: int, waiting: int, failing_ms: int | None, why: str) -> HealthCheck:
-    """A channel that is told what happens: what could not be delivered, and for how long nothing was."""
+    """A channel that is notified: what could not be delivered, and for how long nothing was."""
     check = f"channel {name}"
     if dead:
         words = f"{plural(dead, 'dead letter')}{f': {why}' if why else ''}"

@@ -12,10 +12,10 @@ from handrail.domain.definition.duration import duration_ms
 from handrail.domain.definition.size import size_bytes
 from handrail.domain.instant import instant_text
 from handrail.domain.notify.notice import HOME, Notice, line, notice_id
-from handrail.domain.notify.rules import NotifyRule, When
+from handrail.domain.notify.rules import NotifyRule, NotifyWhen
 
 CONDITIONS_MAX: Final = 500
-"""How much is told to one channel at once that is not an event."""
+"""How much is reported to one channel at once that is not an event."""
 
 
 class WaitsFor(Struct, frozen=True, kw_only=True):
@@ -31,25 +31,25 @@ class WaitsFor(Struct, frozen=True, kw_only=True):
     """Until when an answer counts."""
 
 
-class Looked(Struct, frozen=True, kw_only=True):
+class HomeLook(Struct, frozen=True, kw_only=True):
     """How things are; what is None was not looked at, or is not known."""
 
     waiting: Sequence[WaitsFor] = ()
     disk_free: int | None = None
     journal_bytes: int | None = None
     backup_at: int | None = None
-    """When the newest backup was made; None if there is none."""
+    """NotifyWhen the newest backup was made; None if there is none."""
     has_journal: bool = False
     """Whether there is anything to back up."""
     verified_at: int | None = None
     verified_ok: bool = True
 
 
-class Condition(Struct, frozen=True, kw_only=True):
+class NoticeCondition(Struct, frozen=True, kw_only=True):
     """Something that is the case."""
 
     key: str
-    when: When
+    when: NotifyWhen
     subject: str
     text: str
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -67,27 +67,30 @@ class Condition(Struct, frozen=True, kw_only=True):
         )
 
 
-def conditions_of(rules: Sequence[NotifyRule], looked: Looked, *, now: int) -> list[Condition]:
+def conditions_of(rules: Sequence[NotifyRule], looked: HomeLook, *, now: int) -> list[NoticeCondition]:
     """What is the case, by these rules, each once."""
+    # By key: two rules may look at the same thing, the stricter one includes the other.
     found = {one.key: one for rule in rules for one in _of_rule(rule, looked, now)}
     return list(found.values())[:CONDITIONS_MAX]
 
 
-def _of_rule(rule: NotifyRule, looked: Looked, now: int) -> Iterator[Condition]:
+def _of_rule(rule: NotifyRule, looked: HomeLook, now: int) -> Iterator[NoticeCondition]:
     match rule.when:
-        case When.WAITING | When.APPROVAL_EXPIRES:
+        case NotifyWhen.WAITING | NotifyWhen.APPROVAL_EXPIRES:
             yield from (_person(rule, one, now) for one in looked.waiting if _is_person_late(rule, one, now))
-        case When.DISK if looked.disk_free is not None and looked.disk_free < size_bytes(rule.below):
+        case NotifyWhen.DISK if looked.disk_free is not None and looked.disk_free < size_bytes(rule.below):
             free = {"free_bytes": looked.disk_free}
             yield _of_home(rule, f"the disk has only {looked.disk_free / 1e9:.1f} GB left", free)
-        case When.JOURNAL_SIZE if looked.journal_bytes is not None and looked.journal_bytes > size_bytes(rule.above):
+        case NotifyWhen.JOURNAL_SIZE if looked.journal_bytes is not None and looked.journal_bytes > size_bytes(
+            rule.above
+        ):
             size = {"bytes": looked.journal_bytes}
             yield _of_home(rule, f"the journal has {looked.journal_bytes / 1e9:.1f} GB", size)
-        case When.BACKUP_OLD if looked.has_journal and _is_old(looked.backup_at, rule, now):
+        case NotifyWhen.BACKUP_OLD if looked.has_journal and _is_old(looked.backup_at, rule, now):
             made = instant_text(looked.backup_at) if looked.backup_at is not None else ""
             words = f"the newest backup is from {made}" if made else "there is no backup"
             yield _of_home(rule, words, {"made": made} if made else {})
-        case When.VERIFY_FAILED if looked.verified_at is not None and not looked.verified_ok:
+        case NotifyWhen.VERIFY_FAILED if looked.verified_at is not None and not looked.verified_ok:
             found = {"verified": instant_text(looked.verified_at)}
             yield _of_home(rule, "the journal is not intact: `handrail journal verify` says what was found", found)
 
@@ -96,19 +99,19 @@ def _is_old(made: int | None, rule: NotifyRule, now: int) -> bool:
     return made is None or now - made > duration_ms(rule.older_than)
 
 
-def _of_home(rule: NotifyRule, text: str, data: Mapping[str, Any]) -> Condition:
-    return Condition(key=rule.when.value, when=rule.when, subject=HOME, text=text, data=data)
+def _of_home(rule: NotifyRule, text: str, data: Mapping[str, Any]) -> NoticeCondition:
+    return NoticeCondition(key=rule.when.value, when=rule.when, subject=HOME, text=text, data=data)
 
 
 def _is_person_late(rule: NotifyRule, one: WaitsFor, now: int) -> bool:
     if not rule.is_about(one.workflow):
         return False
-    if rule.when is When.WAITING:
+    if rule.when is NotifyWhen.WAITING:
         return now - one.since > duration_ms(rule.longer_than)
     return one.expires is not None and now < one.expires <= now + duration_ms(rule.before)
 
 
-def _person(rule: NotifyRule, one: WaitsFor, now: int) -> Condition:
+def _person(rule: NotifyRule, one: WaitsFor, now: int) -> NoticeCondition:
     name = f"{one.run} ({one.workflow})"
     data: dict[str, Any] = {
         "run": one.run,
@@ -118,12 +121,13 @@ def _person(rule: NotifyRule, one: WaitsFor, now: int) -> Condition:
         "waits_for": one.kind,
         "since": instant_text(one.since),
     }
-    if rule.when is When.APPROVAL_EXPIRES and one.expires is not None:
+    if rule.when is NotifyWhen.APPROVAL_EXPIRES and one.expires is not None:
         minutes = (one.expires - now) // 60_000
         text = f"{name} waits for an approval of {one.step} that expires in {minutes} minutes"
         data["expires"] = instant_text(one.expires)
     else:
         minutes = (now - one.since) // 60_000
         text = f"{name} has waited for {minutes} minutes for the {one.kind} of a person: {one.step}"
+    # With the instant: who is asked again later is another one who waits.
     key = f"{rule.when.value}:{one.run}:{one.step}:{one.since}"
-    return Condition(key=key, when=rule.when, subject=one.run, text=text, data=data)
+    return NoticeCondition(key=key, when=rule.when, subject=one.run, text=text, data=data)

@@ -16,9 +16,9 @@ from handrail.domain.journal.event import (
 from handrail.domain.journal.projection import RunRow
 from handrail.domain.journal.store_event import BreakerOpened
 from handrail.domain.notify.notice import Notice, line, notice_id
-from handrail.domain.notify.rules import EVERY_KIND, NotifyRule, When
+from handrail.domain.notify.rules import EVERY_KIND, NotifyRule, NotifyWhen
 
-Told: TypeAlias = tuple[str, Mapping[str, Any]]
+NoticeText: TypeAlias = tuple[str, Mapping[str, Any]]
 """A line for people, and what is known besides the event's place."""
 
 
@@ -26,14 +26,15 @@ def event_notices(
     rules: Sequence[NotifyRule], record: Record, event: Event | None, run: RunRow | None, source: str
 ) -> list[Notice]:
     """What these rules tell of an event, each kind of rule once; one that can't be read is still an event."""
-    found: dict[When, Notice] = {}
+    found: dict[NotifyWhen, Notice] = {}
     for rule in rules:
         if rule.when in found or (run is not None and not rule.is_about(run.workflow)):
             continue
-        told = _told(rule, record, event, run)
-        if told is None:
+        reported = _text_of(rule, record, event, run)
+        if reported is None:
             continue
-        text, data = told
+        text, data = reported
+        # From its place alone: read again after a crash, the event makes the same notice.
         found[rule.when] = Notice(
             id=notice_id(source, record.stream, record.n, rule.when.value),
             when=rule.when.value,
@@ -46,24 +47,24 @@ def event_notices(
     return list(found.values())
 
 
-def _told(rule: NotifyRule, record: Record, event: Event | None, run: RunRow | None) -> Told | None:
+def _text_of(rule: NotifyRule, record: Record, event: Event | None, run: RunRow | None) -> NoticeText | None:
     """What a rule says of an event; None if it is about something else."""
     name = f"{record.stream}{f' ({run.workflow})' if run is not None else ''}"
     match rule.when:
-        case When.RUN_FAILED:
+        case NotifyWhen.RUN_FAILED:
             return _failed(name, event)
-        case When.COMPENSATION_FAILED if isinstance(event, RunCompensationFailed):
+        case NotifyWhen.COMPENSATION_FAILED if isinstance(event, RunCompensationFailed):
             steps = event.remaining
             return f"{name} could not be undone: {', '.join(steps)}", {"status": "compensation_failed", "steps": steps}
-        case When.BREAKER_OPENED if isinstance(event, BreakerOpened):
+        case NotifyWhen.BREAKER_OPENED if isinstance(event, BreakerOpened):
             words = f"the tool server {event.server} failed {event.failures} times in a row: {event.message}"
             return words, {"server": event.server, "failures": event.failures, "message": line(event.message)}
-        case When.EVENT if EVERY_KIND in rule.kinds or record.kind in rule.kinds:
+        case NotifyWhen.EVENT if EVERY_KIND in rule.kinds or record.kind in rule.kinds:
             return f"{name}: {record.kind.replace('_', ' ')}{f' {record.step}' if record.step else ''}", {}
     return None
 
 
-def _failed(name: str, event: Event | None) -> Told | None:
+def _failed(name: str, event: Event | None) -> NoticeText | None:
     if isinstance(event, RunCompensated):
         return f"{name} failed and was undone", {"status": "compensated"}
     if not isinstance(event, RunFailed):

@@ -1,4 +1,4 @@
-"""A notice: one thing that somebody is told, the same for every channel and every try. Pure values."""
+"""A notice: one thing that somebody is notified of, the same for every channel and every try. Pure values."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ HOME: Final = "home"
 
 
 class Notice(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is told."""
+    """What is reported."""
 
     id: str
     """The same for every try, so that a receiver knows what it has already."""
     when: str
     """The rule that is met."""
     at: int
-    """When it happened."""
+    """NotifyWhen it happened."""
     subject: str
     """What it is about: notices about one run arrive in their order."""
     text: str
@@ -39,10 +39,10 @@ class Message(Struct, frozen=True, kw_only=True):
     number: int
     notice: Notice
     due: int = 0
-    """When it is tried next."""
+    """NotifyWhen it is tried next."""
     attempts: int = 0
     tried: int = 0
-    """When it was tried first; 0 if it never was."""
+    """NotifyWhen it was tried first; 0 if it never was."""
     error: str = ""
     is_dead: bool = False
     """Whether no more is tried, unless somebody sends it again."""

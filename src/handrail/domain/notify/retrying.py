@@ -1,4 +1,4 @@
-"""When a notice that did not arrive is tried again, and when it is given up. Pure."""
+"""NotifyWhen a notice that did not arrive is tried again, and when it is given up. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CHANNEL_MS_MAX: Final = 300_000
 """A channel that fails is asked at least this often whether it works again, whatever waits for it."""
 
 
-class Failed(Struct, frozen=True):
+class DeliveryFailure(Struct, frozen=True):
     """Why a notice did not arrive."""
 
     reason: str
@@ -28,11 +28,13 @@ class Failed(Struct, frozen=True):
 
 def backoff_ms(failures: int, longest_ms: int) -> int:
     """How long to wait after so many failures in a row."""
+    # The shift is bounded: a channel that fails for a year must not make a number of a million digits.
     return min(FIRST_MS << min(max(failures, 1) - 1, 30), longest_ms)
 
 
-def after_failure(message: Message, failed: Failed, *, now: int, give_up_ms: int) -> Message:
+def after_failure(message: Message, failed: DeliveryFailure, *, now: int, give_up_ms: int) -> Message:
     """The message after a try that failed: tried again later, or dead."""
+    # Counted from the first try, not from when it happened: what waited behind others has its days, too.
     tried, attempts = message.tried or now, message.attempts + 1
     wait_ms = max(backoff_ms(attempts, MESSAGE_MS_MAX), min(failed.retry_after_ms, MESSAGE_MS_MAX))
     return replace(

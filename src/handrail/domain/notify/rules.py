@@ -28,7 +28,7 @@ Duration = Annotated[str, Meta(pattern=DURATION_PATTERN)]
 Size = Annotated[str, Meta(pattern=SIZE_PATTERN)]
 
 
-class When(StrEnum):
+class NotifyWhen(StrEnum):
     """What a rule waits for."""
 
     RUN_FAILED = "run_failed"
@@ -43,14 +43,16 @@ class When(StrEnum):
     VERIFY_FAILED = "verify_failed"
 
 
-OF_EVENTS: Final = frozenset({When.RUN_FAILED, When.COMPENSATION_FAILED, When.BREAKER_OPENED, When.EVENT})
+OF_EVENTS: Final = frozenset(
+    {NotifyWhen.RUN_FAILED, NotifyWhen.COMPENSATION_FAILED, NotifyWhen.BREAKER_OPENED, NotifyWhen.EVENT}
+)
 """Rules that look at events; the others look at how things are, from time to time."""
 
 
 class NotifyRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One rule: when something is told, and to which channels."""
+    """One rule: when something is reported, and to which channels."""
 
-    when: When
+    when: NotifyWhen
     to: Annotated[tuple[str, ...], Meta(min_length=1, max_length=CHANNELS_MAX)]
     workflow: Annotated[str, Meta(min_length=1, max_length=PATTERN_LENGTH_MAX)] = "*"
     """Only runs of these workflows: an id, with `*` for any characters."""

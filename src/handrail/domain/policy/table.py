@@ -79,7 +79,7 @@ TABLE: Final[Mapping[Act, PolicyRow]] = {
     # handrail itself archives where [retention] of HANDRAIL_HOME says so; nothing is lost by that.
     Act.ARCHIVE: PolicyRow(Right.YES, Right.NO, Right.YES, why="only the operator decides what leaves the journal"),
     Act.DELETE_ARCHIVED: PolicyRow(Right.YES, Right.NO, why="only a person deletes what was archived"),
-    Act.NOTIFY: PolicyRow(Right.YES, Right.NO, why="only people decide who is told what happens"),
+    Act.NOTIFY: PolicyRow(Right.YES, Right.NO, why="only people decide who is notified"),
     Act.OPERATE: PolicyRow(Right.YES, Right.NO, why="only the operator changes what is stored"),
 }
 

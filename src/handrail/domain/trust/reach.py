@@ -97,7 +97,7 @@ REACHES: Final[tuple[SettingReach, ...]] = (
     _trusted("groups", ANY_NAME, why="who may approve"),
     _tightens("http", "allow", stricter=Stricter.FEWER, otherwise=(), why="which private addresses can be reached"),
     SettingReach(("models", ANY_NAME), Reach.FREE, "hints about models"),
-    _home("notify", why="where is told what happens in all projects, and which programs that starts"),
+    _home("notify", why="where notices of all projects go, and which programs that starts"),
     _home("policy", why="what agents may do by themselves"),
     _home("retention", why="when runs of all projects leave the journal, and which count as abandoned"),
     _home("secrets", why="which variables plans may read"),

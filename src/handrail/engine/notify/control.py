@@ -12,7 +12,7 @@ from handrail.domain.policy.act import Act
 from handrail.domain.policy.table import may
 from handrail.domain.policy.verdict import require_allowed
 from handrail.domain.suggestion import did_you_mean
-from handrail.engine.notify.outbox import KeptChannel, Outbox, Switch
+from handrail.engine.notify.outbox import ChannelSwitch, KeptChannel, Outbox
 
 NO_CHANNEL: Final = "name one in [notify.channels] of config.toml in HANDRAIL_HOME"
 
@@ -28,13 +28,14 @@ class Channels:
     async def disable(self, name: str, *, actor: str, at: int, reason: str) -> KeptChannel:
         """Send nothing to a channel any more, until somebody enables it; the channel as it is then."""
         await self._require(name, actor)
-        await self._outbox.switch(name, Switch(by=actor, at=at, reason=reason))
+        await self._outbox.switch(name, ChannelSwitch(by=actor, at=at, reason=reason))
         log.info("%s disabled the channel %s: %s", actor, name, reason)
         return (await self._kept())[name]
 
     async def enable(self, name: str, *, actor: str, end: Mark | None = None) -> KeptChannel:
         """Send again, from where it stopped; or from the end of the journal: then what waits is left out as well."""
         await self._require(name, actor)
+        # Skipped while it is still disabled: else some of it could be sent in between.
         if end is not None:
             await self._outbox.skip(name, end.text)
         await self._outbox.switch(name, None)
@@ -62,6 +63,7 @@ class Channels:
         if name not in known:
             raise NotFound(f"there is no channel {name!r}", hint=did_you_mean(name, sorted(known)) or NO_CHANNEL)
         if name not in await self._kept():
+            # So that it can be disabled before anything was ever sent to it.
             await self._outbox.claim(name, actor, ttl_ms=1_000)
             await self._outbox.release(actor)
 

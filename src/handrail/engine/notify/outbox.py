@@ -23,8 +23,8 @@ class ChannelState(Struct, frozen=True, kw_only=True):
     """Up to where the journal was read for it, as Mark.text; empty: it was never read."""
     number: int = 0
     """The number of its last notice."""
-    told: Mapping[str, int] = field(default_factory=dict)
-    """What is the case and was told, each since when: it is not told again before it has ended."""
+    reported: Mapping[str, int] = field(default_factory=dict)
+    """What is the case and was reported, each since when: it is not reported again before it has ended."""
     sent: int = 0
     sent_at: int = 0
     failures: int = 0
@@ -36,7 +36,7 @@ class ChannelState(Struct, frozen=True, kw_only=True):
     """Until when the channel is left alone."""
 
 
-class Switch(Struct, frozen=True, kw_only=True):
+class ChannelSwitch(Struct, frozen=True, kw_only=True):
     """Who has disabled a channel, and why."""
 
     by: str
@@ -49,7 +49,7 @@ class KeptChannel(Struct, frozen=True, kw_only=True):
 
     name: str
     state: ChannelState = ChannelState()
-    disabled: Switch | None = None
+    disabled: ChannelSwitch | None = None
     owner: str = ""
     """The process that serves it, or did last."""
     waiting: int = 0
@@ -94,7 +94,7 @@ class Outbox(Protocol):
         """Remove dead letters: those with these ids, or all if none are given; how many there were."""
         ...
 
-    async def switch(self, channel: str, switch: Switch | None) -> bool:
+    async def switch(self, channel: str, switch: ChannelSwitch | None) -> bool:
         """Disable a channel, or enable it; whether there is such a channel."""
         ...
 

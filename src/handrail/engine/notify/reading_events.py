@@ -14,7 +14,7 @@ from handrail.domain.journal.mark import Mark
 from handrail.domain.journal.projection import RunRow
 from handrail.domain.notify.event_notices import event_notices
 from handrail.domain.notify.notice import Notice
-from handrail.domain.notify.rules import EVERY_KIND, OF_EVENTS, NotifyRule, When
+from handrail.domain.notify.rules import EVERY_KIND, OF_EVENTS, NotifyRule, NotifyWhen
 from handrail.engine.journal import Archive, Journal, ProjectionReader, mark_after
 from handrail.engine.notify.outbox import Outbox
 
@@ -25,14 +25,14 @@ NOTICES_MAX: Final = 1_000
 """How many notices are made before they are kept."""
 
 KINDS_OF: Final = {
-    When.RUN_FAILED: ("run_failed", "run_compensated"),
-    When.COMPENSATION_FAILED: ("run_compensation_failed",),
-    When.BREAKER_OPENED: ("breaker_opened",),
+    NotifyWhen.RUN_FAILED: ("run_failed", "run_compensated"),
+    NotifyWhen.COMPENSATION_FAILED: ("run_compensation_failed",),
+    NotifyWhen.BREAKER_OPENED: ("breaker_opened",),
 }
 
 
 class NotifyStore(Journal, ProjectionReader, Archive, Protocol):
-    """What is read, and where what is told is kept."""
+    """What is read, and where what is reported is kept."""
 
     def outbox(self) -> Outbox:
         """What waits for channels."""
@@ -41,7 +41,7 @@ class NotifyStore(Journal, ProjectionReader, Archive, Protocol):
 
 @dataclass(frozen=True)
 class ReadEvents:
-    """What was read: up to where, and what is told of it."""
+    """What was read: up to where, and what is reported of it."""
 
     mark: Mark
     notices: list[Notice]
@@ -61,19 +61,21 @@ class EventReading:
         end = await self.store.end()
         if mark.covers(end):
             return ReadEvents(mark, [])
+        # Without such a rule nothing is read at all; rules that come later start here.
         if not wanted:
             return ReadEvents(end, [])
         notices, batches = list[Notice](), 0
         async for batch in self.store.scan(after=mark, size=BATCH):
             for placed in batch:
-                notices += await self._told(wanted, placed.record)
+                notices += await self._text_of(wanted, placed.record)
             mark, batches = mark_after(mark, batch), batches + 1
+            # Whole batches only: a mark in the middle of one would be ahead of the notices that are kept.
             if batches >= BATCHES_MAX or len(notices) >= NOTICES_MAX:
                 break
         return ReadEvents(mark, notices)
 
-    async def _told(self, rules: Sequence[NotifyRule], record: Record) -> list[Notice]:
-        rules = [rule for rule in rules if _may_tell(rule, record.kind)]
+    async def _text_of(self, rules: Sequence[NotifyRule], record: Record) -> list[Notice]:
+        rules = [rule for rule in rules if _may_report(rule, record.kind)]
         if not rules:
             return []
         return event_notices(rules, record, _event_in(record), await self._run(record.stream), self.source)
@@ -89,7 +91,7 @@ def _event_in(record: Record) -> Event | None:
         return None
 
 
-def _may_tell(rule: NotifyRule, kind: str) -> bool:
-    if rule.when is When.EVENT:
+def _may_report(rule: NotifyRule, kind: str) -> bool:
+    if rule.when is NotifyWhen.EVENT:
         return EVERY_KIND in rule.kinds or kind in rule.kinds
     return kind in KINDS_OF[rule.when]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from handrail.domain.notify.notice import Notice
-from handrail.domain.notify.retrying import Failed
+from handrail.domain.notify.retrying import DeliveryFailure
 
 
 class NotSent(Exception):
@@ -13,7 +13,7 @@ class NotSent(Exception):
 
     def __init__(self, reason: str, *, retry_after_ms: int = 0, is_final: bool = False) -> None:
         super().__init__(reason)
-        self.failed = Failed(reason, retry_after_ms, is_final)
+        self.failed = DeliveryFailure(reason, retry_after_ms, is_final)
 
 
 class Sender(Protocol):

@@ -33,7 +33,7 @@ class WholeStore(Journal, ProjectionReader, Archive, ArchivingStore, Leases, Pro
         ...
 
     def outbox(self) -> Outbox:
-        """What waits to be told to channels."""
+        """What waits to be sent to channels."""
         ...
 
 

@@ -52,7 +52,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "status": "show how everything is here: health, open runs, pending approvals",
     "tools": "list, check and call the tools of plans, with statistics",
     "trust": "decide whether a project's own settings and servers count",
-    "webhooks": "list, test, disable and resend to the channels that are told what happens",
+    "webhooks": "list, test, disable and resend to the channels that are notified",
     "worker": "start another worker, for one project or several",
     "workflow": "find, write, check, draw and test workflows",
 }

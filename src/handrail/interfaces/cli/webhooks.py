@@ -29,7 +29,7 @@ SHOWN_MAX: Final = 1_000
 
 @click.group()
 def command() -> None:
-    """Show the channels that are told what happens; test them, send again, disable them, change their keys.
+    """Show the channels that are notified; test them, send again, disable them, change their keys.
 
     Channels of every kind are named in [notify] of config.toml in HANDRAIL_HOME; servers and workers serve them."""
 

@@ -165,7 +165,7 @@ def keys_of(settings: Settings) -> HealthCheck:
 
 
 async def _signing(settings: Settings) -> list[HealthCheck]:
-    """When the last checkpoint was signed, and how far the witnesses are."""
+    """NotifyWhen the last checkpoint was signed, and how far the witnesses are."""
     try:
         async with open_reader(settings) as look:
             last = await look.checkpoints.last()
@@ -284,7 +284,7 @@ async def _servers(settings: Settings) -> list[HealthCheck]:
 
 
 async def _channels(settings: Settings) -> list[HealthCheck]:
-    """The channels that are told what happens, if there are any."""
+    """The channels that are notified, if there are any."""
     if TABLE not in settings.home_tables:
         return []
     try:

@@ -23,6 +23,7 @@ from handrail.storage.admission import admitted_bytes, require_belonging, requir
 from handrail.storage.archives.archive_folder import ArchiveFolder
 from handrail.storage.archives.archived_steps import archived_steps
 from handrail.storage.node_box import NodeBox
+from handrail.storage.outbox.postgres_outbox import PostgresOutbox
 from handrail.storage.postgres import amend as postgres_amend
 from handrail.storage.postgres import lease as postgres_lease
 from handrail.storage.postgres import queries
@@ -38,7 +39,6 @@ from handrail.storage.postgres.lane_walk import era_of, walk
 from handrail.storage.postgres.migration import migrate, missing, shipped
 from handrail.storage.postgres.news import News
 from handrail.storage.postgres.nodes import PostgresNodes
-from handrail.storage.postgres.outbox import PostgresOutbox
 from handrail.storage.postgres.sealed_secrets import SealedSecrets
 from handrail.storage.postgres.texts import stored
 from handrail.storage.postgres.writer import LaneWriter, WriteTask
@@ -108,7 +108,7 @@ class PostgresStore:
         return PostgresNodes(self._connections)
 
     def outbox(self) -> PostgresOutbox:
-        """What waits to be told to channels."""
+        """What waits to be sent to channels."""
         return PostgresOutbox(self._connections)
 
     def limits(self) -> PostgresLimits:

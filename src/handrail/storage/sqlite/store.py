@@ -26,6 +26,7 @@ from handrail.engine.measuring.measures import NO_MEASURES, Measures
 from handrail.engine.running.lease import FOR_EVER, NONE_RESTS, Lease, LeaseHolder
 from handrail.storage.admission import admitted_bytes, require_belonging, require_few, require_owner
 from handrail.storage.archives.archived_steps import archived_steps
+from handrail.storage.outbox.sqlite_outbox import SqliteOutbox
 from handrail.storage.sqlite import amend as sqlite_amend
 from handrail.storage.sqlite import lease as sqlite_lease
 from handrail.storage.sqlite import queries
@@ -38,7 +39,6 @@ from handrail.storage.sqlite.file import OlderSchema, open_reader, open_writer, 
 from handrail.storage.sqlite.file_integrity import flaws_of
 from handrail.storage.sqlite.migration import shipped
 from handrail.storage.sqlite.nodes import SqliteNodes
-from handrail.storage.sqlite.outbox import SqliteOutbox
 from handrail.storage.sqlite.reader import Readers, one_view
 from handrail.storage.sqlite.writer import Amendment, LeaseWrite, Writer
 
@@ -287,7 +287,7 @@ class SqliteStore:
         return SqliteNodes(self._readers, self._write_leases)
 
     def outbox(self) -> SqliteOutbox:
-        """What waits to be told to channels."""
+        """What waits to be sent to channels."""
         return SqliteOutbox(self._readers, self._write_leases)
 
     # --- leases -----------------------------------------------------------------------------------

@@ -36,8 +36,10 @@ class ChannelSecrets:
             raise Forbidden(
                 f"the secret {name!r} is not for {SECRETS_FOR}{self.channel}", hint=self._how(name, keep=True)
             )
+        # Before it is used: an error that quotes it is logged without it.
         self.known.add({found.value: f"${{secret:{name}}}"})
         return found.value
 
     def _how(self, name: str, *, keep: bool = False) -> str:
-        return f"`handrail secrets set {name}{' --keep' if keep else ''} --for {SECRETS_FOR}{self.channel}`"
+        how = "let it have" if keep else "store"
+        return f"{how} the secret {name!r} for {SECRETS_FOR}{self.channel}: `handrail secrets set --help`"

@@ -51,6 +51,7 @@ class CommandSender:
 async def run_program(argv: tuple[str, ...], given: bytes, *, folder: Path, within_s: float) -> None:
     """Start a program and wait for its end; NotSent if it can't be started, takes too long, or fails."""
     await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
+    # A group of its own, so that what it has started ends with it.
     group: dict[str, Any] = {} if sys.platform == "win32" else {"start_new_session": True}
     try:
         process = await asyncio.create_subprocess_exec(
@@ -91,7 +92,7 @@ async def _talked(process: asyncio.subprocess.Process, given: bytes) -> bytes:
         assert process.stderr is not None  # noqa: S101
         said = b""
         while block := await process.stderr.read(4_096):
-            said = (said + block)[:SAID_BYTES]
+            said = (said + block)[:SAID_BYTES]  # read to its end all the same: a full pipe would block the program
         return said
 
     _, said = await asyncio.gather(give(), hear())

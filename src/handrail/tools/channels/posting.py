@@ -76,6 +76,7 @@ class Posting:
 def _require_taken(answer: HttpResponse, host: str, now: int) -> None:
     if 200 <= answer.status < 300:
         return
+    # A redirect could lead past the guard, and would repeat a signed message to somebody else.
     if 300 <= answer.status < 400:
         raise NotSent(f"{host} answered {answer.status}: redirects are not followed, change the address")
     wait_ms = retry_after_ms(answer.headers.get("retry-after", ""), now) or 0

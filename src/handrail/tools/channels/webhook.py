@@ -27,6 +27,7 @@ class WebhookSender:
         """Return once the receiver has it; NotSent if that is not known."""
         body = msgspec.json.encode(cloud_event(notice))
         timestamp_s = now // 1_000
+        # Looked up at each try: a key that was changed counts at once, without a restart.
         signing = [self.secrets.value(self.channel.secret), self.secrets.value_or_none(self.channel.old_secret)]
         signed = signed_bytes(notice.id, timestamp_s, body)
         headers = {

@@ -1,4 +1,4 @@
--- The outbox: what waits to be told to channels, and how far the journal was read for each. Operational, like leases.
+-- The outbox: what waits to be sent to channels, and how far the journal was read for each. Operational, like leases.
 
 -- `owner` serves the channel until the instant `until`; `state` is how far it is, `switch` who has disabled it, if anybody has.
 CREATE TABLE outbox_channel (

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from msgspec.structs import replace
 
 from handrail.domain.notify.notice import Message
-from handrail.engine.notify.outbox import DEAD_MAX, ChannelState, KeptChannel, Switch
+from handrail.engine.notify.outbox import DEAD_MAX, ChannelState, ChannelSwitch, KeptChannel
 
 
 class MemoryOutbox:
@@ -46,6 +46,7 @@ class MemoryOutbox:
         self._channels[channel] = replace(known, state=state)
         held = self._messages.setdefault(channel, {})
         for one in put:
+            # One that was tried and is gone was skipped or discarded meanwhile.
             if not one.attempts or one.number in held:
                 held[one.number] = one
         for number in drop:
@@ -83,7 +84,7 @@ class MemoryOutbox:
             del self._messages[channel][one.number]
         return len(found)
 
-    async def switch(self, channel: str, switch: Switch | None) -> bool:
+    async def switch(self, channel: str, switch: ChannelSwitch | None) -> bool:
         """Disable a channel, or enable it; whether there is such a channel."""
         if channel in self._channels:
             self._channels[channel] = replace(self._channels[channel], disabled=switch)

@@ -9,12 +9,12 @@ from msgspec.structs import replace
 
 from handrail.domain.errors import IntegrityBroken
 from handrail.domain.notify.notice import Message, Notice
-from handrail.engine.notify.outbox import ChannelState, KeptChannel, Switch
+from handrail.engine.notify.outbox import ChannelState, ChannelSwitch, KeptChannel
 
 Value = TypeVar("Value")
 
 
-def kept(value: ChannelState | Switch | Notice) -> bytes:
+def kept(value: ChannelState | ChannelSwitch | Notice) -> bytes:
     """A value to keep."""
     return msgspec.json.encode(value)
 
@@ -24,7 +24,7 @@ def kept_channel(name: str, state: bytes, switch: bytes | None, owner: str, wait
     return KeptChannel(
         name=name,
         state=_read(state, ChannelState),
-        disabled=_read(switch, Switch) if switch is not None else None,
+        disabled=_read(switch, ChannelSwitch) if switch is not None else None,
         owner=owner,
         waiting=waiting,
         dead=dead,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from interfaces.cli.webhook_receiver import Receiver, receiving
+from interfaces.cli.notify.webhook_receiver import Receiver, receiving
 from interfaces.shell import Shell, until
 
 FAILS = """
@@ -57,10 +57,10 @@ def test_a_failed_run_is_told_signed_and_a_dead_receiver_is_told_later(shell: Sh
         until(lambda: channel(shell)["status"] == "works")
         run = shell.json("run", "start", shell.write(FAILS), code=1)["run"]
         until(lambda: receiver.arrived)
-        (told,) = receiver.verified(key)
-        assert (told["type"], told["subject"]) == ("handrail.run_failed", run)
-        assert told["data"]["workflow"] == "fails"
-        assert "no-such-file" in told["data"]["text"]
+        (reported,) = receiver.verified(key)
+        assert (reported["type"], reported["subject"]) == ("handrail.run_failed", run)
+        assert reported["data"]["workflow"] == "fails"
+        assert "no-such-file" in reported["data"]["text"]
         receiver.status = 500
         shell.json("run", "start", shell.write(FAILS), code=1)
         until(lambda: channel(shell)["status"] == "failing")

@@ -12,8 +12,8 @@ from typing import Any, Final
 import msgspec
 
 from handrail.domain.notify.notice import Message
-from handrail.engine.notify.outbox import DEAD_MAX, ChannelState, KeptChannel, Switch
-from handrail.storage.outbox_rows import kept, kept_channel, message_of, moved
+from handrail.engine.notify.outbox import DEAD_MAX, ChannelState, ChannelSwitch, KeptChannel
+from handrail.storage.outbox.outbox_rows import kept, kept_channel, message_of, moved
 from handrail.storage.postgres.connections import Connections
 from handrail.storage.postgres.texts import read, stored
 
@@ -94,7 +94,7 @@ STATE_OF: Final = "select state from handrail.outbox_channel where name = $1"
 SKIP: Final = """
     with gone as (delete from handrail.outbox_message where channel = $1 and not dead)
     update handrail.outbox_channel set owner = '', until = '-infinity', state = $2 where name = $1"""
-"""Drop what waits, and go on from another place; whoever serves the channel has to look again."""
+"""Drop what waits, and go on from another place; the process that serves the channel has to look again."""
 
 
 class PostgresOutbox:
@@ -125,6 +125,7 @@ class PostgresOutbox:
         """Note how far a channel is, and what became of notices; False if the channel is another process's by now."""
         new = _json([_new(one) for one in put if not one.attempts])
         tried = _json([_tried(one) for one in put if one.attempts])
+        # One statement, so one transaction; asked again after a lost connection it changes nothing more.
         rows = await self._connections.ask(WRITE, stored(channel), stored(owner), kept(state), new, tried, sorted(drop))
         if rows and any(one.is_dead for one in put):
             await self._connections.ask(TRIM, stored(channel), DEAD_MAX)
@@ -146,7 +147,7 @@ class PostgresOutbox:
         """Remove dead letters; how many there were."""
         return len(await self._connections.ask(DISCARD, stored(channel), [*map(stored, ids)]))
 
-    async def switch(self, channel: str, switch: Switch | None) -> bool:
+    async def switch(self, channel: str, switch: ChannelSwitch | None) -> bool:
         """Disable a channel, or enable it; whether there is such a channel."""
         return bool(await self._connections.ask(SWITCH, kept(switch) if switch else None, stored(channel)))
 

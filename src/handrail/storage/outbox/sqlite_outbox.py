@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Final
 
 from handrail.domain.notify.notice import Message
-from handrail.engine.notify.outbox import DEAD_MAX, ChannelState, KeptChannel, Switch
-from handrail.storage.outbox_rows import kept, kept_channel, message_of, moved
+from handrail.engine.notify.outbox import DEAD_MAX, ChannelState, ChannelSwitch, KeptChannel
+from handrail.storage.outbox.outbox_rows import kept, kept_channel, message_of, moved
 from handrail.storage.sqlite.append import Appender
 from handrail.storage.sqlite.reader import Readers
 
@@ -84,7 +84,7 @@ STATE_OF: Final = "SELECT state FROM outbox_channel WHERE name = ?"
 """How far a channel is."""
 
 SKIP: Final = "UPDATE outbox_channel SET owner = '', until = 0, state = ? WHERE name = ?"
-"""Go on from another place; whoever serves the channel has to look again."""
+"""Go on from another place; the process that serves the channel has to look again."""
 
 FORGET: Final = "DELETE FROM outbox_message WHERE channel = ? AND dead = 0"
 """Drop what waits."""
@@ -152,7 +152,7 @@ class SqliteOutbox:
         """Remove dead letters; how many there were."""
         return await self._changed(DISCARD, channel, json.dumps(list(ids)))
 
-    async def switch(self, channel: str, switch: Switch | None) -> bool:
+    async def switch(self, channel: str, switch: ChannelSwitch | None) -> bool:
         """Disable a channel, or enable it; whether there is such a channel."""
         return await self._changed(SWITCH, kept(switch) if switch else None, channel) == 1
 
