@@ -46,11 +46,13 @@ PLACES = ("sqlite", *HOSTS)
 """The same, and local on SQLite."""
 WAKES = ("once", "twice", "late", "lost")
 LATE_S = 1.5
+SIDES = ("left", "right")
+"""Labels: of two nodes, each has one."""
 
 
 def saga(chance: random.Random) -> Definition:
-    """A random plan: effects with and without a key, retries, now and then a question, a timer, or a failure that
-    undoes everything."""
+    """A random plan: effects with and without a key, retries, now and then a question, a timer, a step that only one
+    of two nodes may do, or a failure that undoes everything."""
     kinds = chance.choices(("note", "slow", "flaky", "ask", "wait"), (5, 5, 2, 1, 0.3), k=chance.randint(2, 6))
     steps: list[dict[str, Any]] = []
     for number, kind in enumerate(kinds):
@@ -60,6 +62,8 @@ def saga(chance: random.Random) -> Definition:
         else:
             args = {"slow": {"ms": chance.randint(50, 400)}, "wait": {"delay": "6s"}}.get(kind, {})
             step |= {"tool": f"fleet.{kind}", "args": args}
+            if chance.random() < 0.1:
+                step["runs_on"] = [chance.choice(SIDES)]
         steps.append(step)
     if chance.random() < 0.2:
         steps.append({"id": "last", "tool": "fleet.break", "on_failure": "compensate"})
@@ -78,6 +82,7 @@ class Node:
 
     name: str
     process: subprocess.Popen[str]
+    labels: str = ""
     owner: str = ""
 
     def kill(self, how: int) -> None:
@@ -117,7 +122,7 @@ class Fleet:
             settings = {**os.environ, **self.variables, **own}
             process = subprocess.Popen(command, env=settings, stdout=subprocess.PIPE, stderr=errors, text=True)
         assert process.stdout is not None
-        node = Node(name, process)
+        node = Node(name, process, choices.get("labels", ""))
         self.nodes.append(node)
         node.owner = (await asyncio.to_thread(process.stdout.readline)).strip()
         assert node.owner, (self.folder / f"{name}.err").read_text()
@@ -265,9 +270,11 @@ def _tool_of(definition: Definition, step: str) -> str:
 
 
 @asynccontextmanager
-async def fleet(host: str, *, lease_s: float = 3.0, nodes: int = 2, url: str = "") -> AsyncIterator[Fleet]:
+async def fleet(
+    host: str, *, lease_s: float = 3.0, nodes: int = 2, labels: Sequence[str] = (), url: str = ""
+) -> AsyncIterator[Fleet]:
     """A fleet at work under this host, with a PostgreSQL of its own unless `url` names a database; everything is ended
-    and removed behind it."""
+    and removed behind it. With `labels`, there is a node for each instead of so many."""
     with short_folder() as folder:
         postgres = None if host == "sqlite" or url else OwnPostgres(folder)
         temporal = DevTemporal(folder) if host == "temporal" else None
@@ -293,7 +300,8 @@ async def fleet(host: str, *, lease_s: float = 3.0, nodes: int = 2, url: str = "
                 made = host_of(settings, writer.reader.store, project=writer.dispatch.project, node="driver")
                 world = Fleet(postgres, temporal, variables, folder, lease_s, writer, made)
                 try:
-                    await asyncio.gather(*(world.node() for _ in range(nodes)))
+                    named = [{"labels": label} for label in labels] or [{}] * nodes
+                    await asyncio.gather(*(world.node(**choices) for choices in named))
                     yield world
                 finally:
                     await world.close()

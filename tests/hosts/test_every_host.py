@@ -13,7 +13,7 @@ import pytest
 from handrail.domain.errors import Unavailable
 from handrail.storage.postgres.store import PostgresStore
 from hosts.at_once import AtOnce, at_once
-from hosts.fleet import PLACES, WAKES, Fleet, fleet, plan, saga
+from hosts.fleet import PLACES, SIDES, WAKES, Fleet, fleet, plan, saga
 from hosts.servers import missing
 
 SAGAS = 9
@@ -63,9 +63,9 @@ async def test_three_hundred_sagas_end_once_whatever_happens(host: str) -> None:
 async def stormy(
     host: str, sagas: int, troubles: tuple[str, ...], outages: Outages, *, seed: int, lease_s: float = 3.0
 ) -> None:
-    """Sagas under troubles, one after the other; and a question, a timer and every kind of wake."""
+    """Sagas under troubles, one after the other; and a question, a timer, labels and every kind of wake."""
     chance = random.Random(seed)
-    async with fleet(host, lease_s=lease_s) as world:
+    async with fleet(host, lease_s=lease_s, labels=SIDES) as world:
         world.watch()
         stopped = ""
         share = max(1, sagas // (len(troubles) + 1))
@@ -73,6 +73,7 @@ async def stormy(
             plan([{"id": "a", "approve": "Go on?", "expires": "1h"}, {"id": "b", "tool": "fleet.note"}]),
             plan([{"id": "a", "tool": "fleet.wait", "args": {"delay": "6s"}}, {"id": "b", "tool": "fleet.note"}]),
             *(plan([{"id": "a", "tool": "fleet.slow", "args": {"ms": 1_000}}]) for _ in WAKES),
+            plan([{"id": f"s{n}", "tool": "fleet.note", "runs_on": [SIDES[n % 2]]} for n in range(4)]),
         ]
         for number, definition in enumerate(certain):
             await world.start(definition, WAKES[number % len(WAKES)])
@@ -97,12 +98,13 @@ async def made(world: Fleet, trouble: str, outages: Outages) -> str:
     """Make trouble; the owner that was stopped and goes on, if any."""
     match trouble:
         case "kill":
-            world.nodes[-1].kill(signal.SIGKILL)
-            await world.node()
+            node = world.nodes[-1]
+            node.kill(signal.SIGKILL)
+            await world.node(labels=node.labels)
         case "stop":
             node = world.nodes[-1]
             node.kill(signal.SIGSTOP)
-            await world.node()
+            await world.node(labels=node.labels)
             await asyncio.sleep(2 * world.lease_s)
             node.kill(signal.SIGCONT)
             await asyncio.sleep(1)
@@ -130,6 +132,6 @@ async def made(world: Fleet, trouble: str, outages: Outages) -> str:
 async def rolling(world: Fleet) -> None:
     """Start a node, then end an old one in its own time; one after the other."""
     for old in [node for node in world.nodes if node.process.poll() is None]:
-        await world.node()
+        await world.node(labels=old.labels)
         old.kill(signal.SIGTERM)
         await asyncio.to_thread(old.process.wait, 60)
