@@ -458,6 +458,8 @@ async def _assembled(
         yield Assembly(writer, worker, control, guide, writer.recorder, run_reader, library, toolbox, models, survey)
     finally:
         await worker.close()
+        if terms.limits is not None:
+            terms.limits.close()
         presence.leave()
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from handrail.engine.fleet.limits import FleetLimit
+from handrail.domain.errors import Unavailable
+from handrail.engine.fleet import limits as fleet_limits
+from handrail.engine.fleet.limits import FleetLimit, FleetLimits
+from handrail.engine.tool import CallLimits
 from handrail.storage.postgres.call_limits import PostgresLimits
 from handrail.storage.postgres.store import PostgresStore
 from storage.postgres import server
@@ -70,3 +74,66 @@ async def test_calls_at_once_are_counted_over_nodes_and_those_of_a_retired_one_a
         assert await limits.enter("w-b", two) > 0
         await store.retire("w-a")
         assert await limits.enter("w-b", two) == 0
+
+
+class AnswersLost(PostgresLimits):
+    """Limits of a store that does what it is asked for, and whose answer is sometimes lost."""
+
+    is_lost = False
+
+    async def enter(self, owner: str, limits: Sequence[FleetLimit]) -> int:
+        answer = await super().enter(owner, limits)
+        self._require_answer()
+        return answer
+
+    async def leave(self, owner: str, limits: Sequence[FleetLimit]) -> None:
+        if not self.is_lost:
+            await super().leave(owner, limits)
+        self._require_answer()
+
+    def _require_answer(self) -> None:
+        is_lost, self.is_lost = self.is_lost, False
+        if is_lost:
+            raise Unavailable("the connection is gone")
+
+
+async def entered(limits: FleetLimits, asked: Sequence[CallLimits]) -> bool:
+    """Whether a call may start before long."""
+    for _ in range(100):
+        if not await limits.enter(asked):
+            return True
+        await asyncio.sleep(0.05)
+    return False
+
+
+async def test_a_call_of_which_no_answer_came_does_not_keep_a_tool_from_all_nodes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fleet_limits, "AGAIN_S", 0.05)
+    async with await PostgresStore.open(await fresh_database(tmp_path)) as store:
+        for owner in ("w-a", "w-b"):
+            await store.beat(owner)
+        table = AnswersLost(store._connections)
+        own, other = FleetLimits(table, "w-a", "prj_a"), FleetLimits(store.limits(), "w-b", "prj_a")
+        one, two = ([CallLimits(name=name, concurrency=most)] for name, most in (("one", 1), ("two", 2)))
+        table.is_lost = True
+        with pytest.raises(Unavailable):
+            await own.enter(one)  # it was counted, and nobody makes it
+        assert await entered(other, one)
+        other.leave(one)
+        assert await entered(own, one)
+        table.is_lost = True
+        own.leave(one)  # not counted as ended
+        assert await entered(other, one)
+        # While a call of this node is under way, nothing under its limit is counted from nothing.
+        assert await entered(own, two)
+        table.is_lost = True
+        with pytest.raises(Unavailable):
+            await own.enter(two)
+        await asyncio.sleep(0.3)
+        assert await other.enter(two) > 0
+        own.leave(two)
+        assert await entered(other, two)
+        assert await entered(other, two)
+        assert await other.enter(two) > 0
+        own.close()

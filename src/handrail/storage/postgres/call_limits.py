@@ -15,6 +15,9 @@ ENTER: Final = "select handrail.enter_call($1, $2, $3, $4, $5)"
 LEAVE: Final = "select handrail.leave_call($1, $2)"
 """Note that a call has ended."""
 
+CLEAR: Final = "delete from handrail.calls_under_way where owner = $1 and name = any($2::text[])"
+"""Note that a worker has no call under way."""
+
 
 class PostgresLimits:
     """How many calls all nodes make together."""
@@ -24,7 +27,7 @@ class PostgresLimits:
 
     async def enter(self, owner: str, limits: Sequence[FleetLimit]) -> int:
         """Let a call start (0), or say after how many milliseconds to ask again."""
-        rows = await self._connections.ask(
+        rows = await self._connections.ask_once(
             ENTER,
             stored(owner),
             [stored(one.name) for one in limits],
@@ -39,4 +42,8 @@ class PostgresLimits:
     async def leave(self, owner: str, limits: Sequence[FleetLimit]) -> None:
         """Note that a call has ended."""
         names = [stored(one.name) for one in limits if one.most is not None]
-        await self._connections.ask(LEAVE, stored(owner), names)
+        await self._connections.ask_once(LEAVE, stored(owner), names)
+
+    async def clear(self, owner: str, names: Sequence[str]) -> None:
+        """Note that this worker has no call under way under these limits."""
+        await self._connections.ask(CLEAR, stored(owner), [stored(name) for name in names])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, Protocol
 
@@ -173,7 +173,14 @@ class Connections:
 
     async def ask(self, query: str, *values: Any) -> list[Any]:
         """The rows that a query finds; asked again once if the connection was gone."""
-        for is_last in (False, True):
+        return await self._ask(query, values, tries=2)
+
+    async def ask_once(self, query: str, *values: Any) -> list[Any]:
+        """The same for a query that counts: asked again, it would count twice."""
+        return await self._ask(query, values, tries=1)
+
+    async def _ask(self, query: str, values: Sequence[Any], *, tries: int) -> list[Any]:
+        for left in reversed(range(tries)):
             try:
                 async with self.reading() as connection:
                     if not self.is_pooled:
@@ -181,10 +188,11 @@ class Connections:
                     async with connection.transaction():
                         return await connection.fetch(query, *values)
             except BELOW as error:
-                if is_last or not is_lost(error):
+                if is_lost(error):
+                    # After a restart of the server all idle connections are dead, not only this one.
+                    self._forget_idle()
+                if not left or not is_lost(error):
                     raise store_error(error, self.name) from error
-                # After a restart of the server all idle connections are dead, not only this one: each would cost a try.
-                self._forget_idle()
         raise closed(self.name)
 
     @contextlib.asynccontextmanager
