@@ -458,8 +458,6 @@ async def _assembled(
         yield Assembly(writer, worker, control, guide, writer.recorder, run_reader, library, toolbox, models, survey)
     finally:
         await worker.close()
-        if terms.limits is not None:
-            terms.limits.close()
         presence.leave()
 
 

@@ -136,6 +136,8 @@ class Worker:
             self.dispatch.watchers.remove(self._notice)
         going = [*self.conductors.values(), *self._leaving.values()]
         await asyncio.gather(*(conductor.stop(grace_s) for conductor in going))
+        if self.settings.limits is not None:
+            self.settings.limits.close()
         with contextlib.suppress(HandrailError):  # without it, the next worker sees that this process is gone
             await self.store.retire(self.settings.owner)
         self.resting.hand_over_all()
