@@ -8,8 +8,8 @@ the whole store: an append is checked, chained, and writes its event, the end of
 transaction mode; `steps` appends both events of a step at once, beside steps of DBOS on the same server. Each process
 has 64 appends under way. Compare ratios: with fewer cores than processes, the clients' own work is what is measured.
 
-What lanes are for shows where a commit waits: a single counter is locked until the disk has it. So both are measured
-once more with `commit_delay`, as if a sync took 4 ms, which is what a disk without a write cache or a replica takes."""
+What lanes are for shows where a commit waits: a single counter is locked until the disk has it. So both are also
+measured with `commit_delay`, as if a sync took 4 ms, which is what a disk without a write cache or a replica takes."""
 
 from __future__ import annotations
 

@@ -103,8 +103,8 @@ async def made(world: Fleet, trouble: str, outages: Outages) -> str:
             await world.node(labels=node.labels)
         case "stop":
             node = world.nodes[-1]
+            await world.node(labels=node.labels)  # before: in a file, a stopped process may hold the lock of the store
             node.kill(signal.SIGSTOP)
-            await world.node(labels=node.labels)
             await asyncio.sleep(2 * world.lease_s)
             node.kill(signal.SIGCONT)
             await asyncio.sleep(1)

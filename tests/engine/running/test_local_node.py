@@ -52,6 +52,18 @@ def test_a_node_that_ends_is_gone_unless_it_is_paused_and_then_starts_paused() -
     assert in_virtual_time(scene) == (0, NodeState.DOWN, False, ADA, 0)
 
 
+def test_a_worker_that_could_not_join_its_node_can_leave_it() -> None:
+    async def scene() -> int:
+        node, first = LocalNode(MemoryNodes(), card("n-1")), Idle()
+        await node.join(first)
+        await node.leave(Idle())  # the store did not answer when it was to join
+        left = len(node.workers)
+        await node.leave(first)
+        return left
+
+    assert in_virtual_time(scene) == 1
+
+
 def test_a_node_forgets_those_that_were_lost_long_ago_and_keeps_their_pauses() -> None:
     table = MemoryNodes()
 

@@ -67,6 +67,8 @@ class LocalNode:
 
     async def leave(self, worker: NodeWorker) -> None:
         """Serve a project no longer."""
+        if worker not in self.workers:
+            return  # the store did not answer when it was to join
         self.workers.remove(worker)
         if self.workers or self._task is None:
             return
