@@ -17,7 +17,6 @@ from handrail.domain.errors import (
     LeaseLost,
     Limited,
     NotFound,
-    RunArchived,
     Unavailable,
 )
 from handrail.domain.journal.archived import Tombstone
@@ -111,11 +110,6 @@ def require_ended(stone: Tombstone, row: tuple[int, bytes, int, int | None] | No
         raise Conflict(f"{stone.stream} has not ended", hint="only ended runs are archived")
     if (n, head, row_n) != (stone.n, stone.head, stone.n):
         raise Conflict(f"{stone.stream} has changed since its archive was written", hint="archive it again")
-
-
-def archived(stream: str) -> HandrailError:
-    """Why nothing can be appended to a run whose events are in an archive."""
-    return RunArchived(f"{stream} is archived", hint=f"bring it back first: `handrail db unarchive {stream}`")
 
 
 def refusal(end: Head, broken: Break) -> HandrailError:

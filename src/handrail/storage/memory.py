@@ -16,6 +16,7 @@ import msgspec
 from msgspec.structs import astuple, replace
 
 from handrail.domain.errors import Conflict, Invalid, NotFound
+from handrail.domain.journal.archived import archived_refusal
 from handrail.domain.journal.chain import Head, Record, first_break
 from handrail.domain.journal.event import PLAN_PREFIX, Mode
 from handrail.domain.journal.mark import ONE_LANE, START, Mark
@@ -26,7 +27,6 @@ from handrail.engine.journal import LAST, Placed, Row, never_heard
 from handrail.engine.running.lease import FOR_EVER, NONE_RESTS, Lease, LeaseHolder
 from handrail.storage.admission import (
     admitted_bytes,
-    archived,
     closed,
     is_held,
     lease_lost,
@@ -92,7 +92,7 @@ class MemoryStore:
         admitted_bytes(records, change, lease)
         self._require_open()
         if records[0].stream in self._archives.stones:
-            raise archived(records[0].stream)
+            raise archived_refusal(records[0].stream)
         # All checks come before the first change, so that a refused append leaves nothing behind: there is no rollback
         # here.
         self._require_held(lease, is_first=records[0].n == 1)

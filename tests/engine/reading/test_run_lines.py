@@ -76,6 +76,18 @@ def test_steps_that_failed_for_one_reason_wait_as_one() -> None:
     assert (line.failed, line.why) == (3, "One red failed: it is permission (permission); 2 more steps failed")
 
 
+def test_a_loop_is_not_a_step_of_its_own_but_what_is_in_it_is() -> None:
+    looping = plan(EACH, {"id": "rest", "tool": "x.do"}, inputs={"items": {"type": "array"}})
+    line, _ = line_of(looping, inputs={"items": ["red", "blue", "green"]})
+    assert (line.done, line.total, line.failed) == (0, 4, 3)
+
+    async def is_fine(call: ToolCall) -> Any:
+        return {}
+
+    line, _ = line_of(looping, inputs={"items": ["red", "blue", "green"]}, tool=puppet("x.bad", is_fine))
+    assert (line.status, line.done) == ("completed", 4)
+
+
 def test_rounds_of_one_loop_that_failed_alike_wait_as_one_whatever_each_says() -> None:
     async def not_found(call: ToolCall) -> Any:
         raise ToolFailed(Category.NOT_FOUND, f"{call.args['name']} is not there")

@@ -802,6 +802,7 @@ export interface RunComparison {
 }
 
 export interface RunLine {
+  archived?: string;
   done: number;
   ended?: string;
   exceptions?: number;
@@ -888,6 +889,7 @@ export interface RunTimeline {
 
 export interface RunView {
   actions: readonly LegalAction[];
+  archived?: string;
   as_of?: AsOf | null;
   deadline?: string;
   definition?: string;

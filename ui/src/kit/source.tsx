@@ -26,7 +26,11 @@ function lines(value: unknown, indent: string): string {
     .join('');
 }
 
-export const yaml = (value: unknown): string => lines(value, '').trimStart().replace(/: +$/gm, ':');
+/** What a definition is comes before what it does. */
+const LAST = ['steps', 'outputs'];
+const headFirst = (value: unknown): unknown => (isInner(value) && !Array.isArray(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => LAST.indexOf(a) - LAST.indexOf(b))) : value);
+
+export const yaml = (value: unknown): string => lines(headFirst(value), '').trimStart().replace(/: +$/gm, ':');
 
 export function Source({ text }: { text: string }): JSX.Element {
   return (

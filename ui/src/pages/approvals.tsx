@@ -9,7 +9,7 @@ import { enter } from '../core/project';
 import { enc, go } from '../core/router';
 import { runName } from '../core/runs';
 import { useStore } from '../core/store';
-import { actor, clock, count, headed, listed, number, shell, short, when } from '../core/words';
+import { actor, clock, count, headed, listed, number, shell, short, spaced, when } from '../core/words';
 import { NoAnswer, Shell } from '../frame/shell';
 import { Fields, filled, type Schema } from '../kit/form';
 import { Icon } from '../kit/icons';
@@ -29,6 +29,7 @@ export function ApprovalsPage({ params }: PageProps): JSX.Element {
   const others = all.filter((one) => !one.may_answer);
   const isChosen = !!params.run;
   const first = mine[0];
+  const chosen = all.find((one) => one.run === params.run && one.step === params.step);
   useEffect(() => {
     if (!isChosen && first && innerWidth > 900) go(hrefOf(first), true);
   }, [isChosen, first?.run, first?.step]);
@@ -42,7 +43,7 @@ export function ApprovalsPage({ params }: PageProps): JSX.Element {
     if (next) go(hrefOf(next), true);
   };
   return (
-    <Shell crumbs={isChosen ? [{ word: 'Approvals', href: '/approvals' }, { word: params.step! }] : [{ word: 'Approvals' }]} title={mine.length === 1 ? '1 approval waits for you' : `${number(mine.length)} approvals wait for you`} flush>
+    <Shell crumbs={isChosen ? [{ word: 'Approvals', href: '/approvals' }, { word: headed(chosen?.text ?? '')[0] || spaced(params.step!) }] : [{ word: 'Approvals' }]} title={mine.length === 1 ? '1 approval waits for you' : `${number(mine.length)} approvals wait for you`} flush>
       {list.data ? (
         <div class={`split${isChosen ? ' chosen' : ''}`}>
           <div class="split-list">
@@ -74,7 +75,7 @@ export function ApprovalsPage({ params }: PageProps): JSX.Element {
           </div>
           <div class="split-main">
             {isChosen ? (
-              <Approval key={`${params.run} ${params.step}`} run={params.run!} step={params.step!} digest={all.find((one) => one.run === params.run && one.step === params.step)?.digest ?? ''} answer={list.data.answered?.find((one) => one.run === params.run && one.step === params.step)} />
+              <Approval key={`${params.run} ${params.step}`} run={params.run!} step={params.step!} digest={chosen?.digest ?? ''} answer={list.data.answered?.find((one) => one.run === params.run && one.step === params.step)} />
             ) : (
               <Empty icon="completed" tone="ok" title="No pending approvals">
                 When a run asks a person, the question stands here. You can close this page: runs go on without it.

@@ -76,23 +76,7 @@ export function HomePage(_props: PageProps): JSX.Element {
           <aside class="home-side">
             <Today data={data} />
             <Attention data={data} />
-            <p class="key-hints" aria-hidden>
-              <span>
-                <Kbd>j</Kbd> <Kbd>k</Kbd> move
-              </span>
-              <span>
-                <Kbd>↵</Kbd> open
-              </span>
-              <span>
-                <Kbd>r</Kbd> retry
-              </span>
-              <span>
-                <Kbd>e</Kbd> approve
-              </span>
-              <span>
-                <Kbd>?</Kbd> all keys
-              </span>
-            </p>
+            {isNew(data) ? null : <KeyHints />}
           </aside>
         </div>
       ) : (
@@ -101,6 +85,26 @@ export function HomePage(_props: PageProps): JSX.Element {
     </Shell>
   );
 }
+
+const KeyHints = (): JSX.Element => (
+  <p class="key-hints" aria-hidden>
+    <span>
+      <Kbd>j</Kbd> <Kbd>k</Kbd> move
+    </span>
+    <span>
+      <Kbd>↵</Kbd> open
+    </span>
+    <span>
+      <Kbd>r</Kbd> retry
+    </span>
+    <span>
+      <Kbd>e</Kbd> approve
+    </span>
+    <span>
+      <Kbd>?</Kbd> all keys
+    </span>
+  </p>
+);
 
 const titleOf = (waiting: number): string => (waiting === 0 ? 'Nothing waits for you' : waiting === 1 ? '1 thing waits for you' : `${number(waiting)} things wait for you`);
 const isNew = (data: Home): boolean => !data.waiting_for_me?.length && !data.waiting_for_others?.length && !data.running?.length && !data.ended?.length && !data.failed?.length;

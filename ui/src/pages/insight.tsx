@@ -57,7 +57,7 @@ export function InsightPage(_props: PageProps): JSX.Element {
           </div>
           <div class="figures">
             <Figure value={over < 5 ? `${number(good)} of ${number(over)}` : `${Math.round((good / Math.max(1, over)) * 100)}%`} word="of ended runs completed" note={over < 5 ? '' : `${number(good)} of ${number(over)}`} />
-            <Figure value={number(counts.compensated ?? 0)} word="runs undone" note={counts.compensation_failed ? `${number(counts.compensation_failed)} could not be undone` : 'every undo worked'} />
+            <Figure value={number(counts.compensated ?? 0)} word="runs undone" note={counts.compensation_failed ? `${number(counts.compensation_failed)} could not be undone` : counts.compensated ? 'every undo worked' : ''} />
             <Figure value={number(bad)} word="failed permanently" note={bad && failures[0] ? `most failed tries: ${failures[0][0]}` : ''} />
             <Figure value={number(data.runs ?? 0)} word="runs started" note={`${number((counts.running ?? 0) + (counts.waiting ?? 0) + (counts.paused ?? 0))} still open`} />
           </div>

@@ -311,7 +311,7 @@ function Figures({ data }: { data: WorkflowView }): JSX.Element {
       {data.guidance?.length ? (
         <>
           <h2>Rules for the whole run</h2>
-          <ul class="c-2">
+          <ul class="c-2 rules">
             {data.guidance.map((one) => (
               <li key={one}>{one}</li>
             ))}

@@ -146,7 +146,8 @@ function Whole({ proof, verdict, again }: { proof: JournalProof; verdict: Verifi
         <dl class="facts">
           <dt>Signed by</dt>
           <dd>
-            <code>ed25519 {short(proof.key, 16)}</code> {proof.key ? <Copy text={proof.key} label="Copy the fingerprint" /> : null}
+            <code>ed25519 {short(proof.key, 16)}</code>
+            {proof.key ? <Copy text={proof.key} label="Copy the fingerprint" /> : null}
           </dd>
           {newest ? (
             <>

@@ -170,7 +170,10 @@ function List({ runs }: { runs: readonly RunLine[] }): JSX.Element {
                 <a class="title cut" href={runHref(run.run)} title={runName(run)}>
                   {runName(run)}
                 </a>
-                <span class="meta mono">{run.run}</span>
+                <span class="meta">
+                  <span class="mono">{run.run}</span>
+                  {run.archived ? ' · archived' : ''}
+                </span>
               </td>
               <td class="c-2">
                 <span class="clamp">{whyOf(run)}</span>

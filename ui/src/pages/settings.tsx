@@ -100,7 +100,7 @@ function Row({ icon, tone, name, children, action }: { icon: 'completed' | 'warn
       <Icon name={icon} tone={tone} />
       <b>{name}</b>
       <p class="c-2">{children}</p>
-      <div class="row">{action}</div>
+      {action ? <div class="row">{action}</div> : null}
     </div>
   );
 }

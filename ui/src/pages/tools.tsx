@@ -230,7 +230,11 @@ function Cards({ servers }: { servers: readonly ServerView[] }): JSX.Element | n
   return cards.length ? <div class="halves">{cards}</div> : null;
 }
 
+/** When it is tried again; the time of that may be over, and nobody has needed it since. */
+const trialWords = ({ until }: ServerView, now: number): string => (!until ? '' : instant(until) > now ? `One trial call at ${clock(until)}.` : 'The next step that needs it is the trial call.');
+
 function Trouble({ one }: { one: ServerView }): JSX.Element {
+  const now = useNow();
   const last = one.outages?.[0];
   const isTrust = one.state === 'untrusted';
   return (
@@ -244,7 +248,7 @@ function Trouble({ one }: { one: ServerView }): JSX.Element {
       </div>
       <p class="c-2" style={{ margin: '6px 0 10px' }}>
         {one.why || last?.reason}
-        {last ? `. Since ${clock(last.opened)}, ${count(last.failures, 'failure')} in a row.` : ''} {isTrust ? 'A person has to agree to what this project switches on.' : 'Steps that need it wait instead of failing; nothing is lost.'} {one.until ? `One trial call at ${clock(one.until)}.` : ''}
+        {last ? `. Since ${clock(last.opened)}, ${count(last.failures, 'failure')} in a row.` : ''} {isTrust ? 'A person has to agree to what this project switches on.' : 'Steps that need it wait instead of failing; nothing is lost.'} {trialWords(one, now)}
       </p>
       <Twin command={isTrust ? 'handrail trust' : `handrail tools check ${one.server}`} />
     </section>

@@ -11,6 +11,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from handrail.domain.errors import RunArchived
 from handrail.domain.journal.chain import Head, Record
 from handrail.domain.journal.event import Entry
 from handrail.domain.journal.store_event import ArchivedRun, ArchivedRunsDeleted, RunsArchived, RunsUnarchived
@@ -32,6 +33,11 @@ class Tombstone(Struct, frozen=True):
     def end(self) -> Head:
         """The end of its stream."""
         return Head(self.stream, self.n, self.head)
+
+
+def archived_refusal(run: str) -> RunArchived:
+    """Why nothing can be added to a run whose events are in an archive."""
+    return RunArchived(f"{run} is archived", hint=f"bring it back first: `handrail db unarchive {run}`")
 
 
 class ArchivedRuns(Struct):

@@ -37,9 +37,9 @@ def means_of(seen: ControlPreview, definition: Definition) -> str:
 
 THEN_UNDO: Final = {Action.REJECT: "reject it, then undo", Action.SKIP: "give this undo up, then undo"}
 PHRASES: Final = {
-    Action.PAUSE: "start nothing new; {going} in progress end and are recorded",
-    Action.RESUME: "go on: {calls} start",
-    Action.CANCEL: "end the run; {stays} stay",
+    Action.PAUSE: "start nothing new; wait for {going} in progress",
+    Action.RESUME: "go on with {calls}",
+    Action.CANCEL: "end the run, and keep {stays}",
     Action.RETRY: "try it again: {kind} step",
     Action.SKIP: "continue without it",
     Action.ACCEPT: "count it as completed: it did happen",

@@ -60,6 +60,14 @@ def progress_of(run: Run, definition: Definition, *, is_full: bool = False) -> P
     return progress if is_same else replace(progress, known_total=known_total, known_done=known_done)
 
 
+def steps_of(run: Run, definition: Definition) -> tuple[int, int]:
+    """How many steps that do something themselves are over, and how many are known; boxes of others don't count."""
+    if not any(step.body or isinstance(step.work, Call) for step in definition.steps):
+        return run.done, len(definition.steps)
+    total, over = _KnownCount(run, definition, with_boxes=False).counted(definition.steps, "")
+    return over, total
+
+
 def _undone(run: Run, definition: Definition) -> UndoneProgress:
     done = sum(state.status is StepStatus.COMPENSATED for state in run.steps.values())
     left = undo_order(run, definition)
@@ -69,8 +77,8 @@ def _undone(run: Run, definition: Definition) -> UndoneProgress:
 class _KnownCount:
     """Counts everything that is known by now, every round of every loop."""
 
-    def __init__(self, run: Run, definition: Definition) -> None:
-        self.run, self.definition = run, definition
+    def __init__(self, run: Run, definition: Definition, *, with_boxes: bool = True) -> None:
+        self.run, self.definition, self.with_boxes = run, definition, with_boxes
         self.rounds = dict(_known_rounds(run, definition))
 
     def counted(self, steps: Sequence[Step], prefix: str) -> tuple[int, int]:
@@ -79,7 +87,8 @@ class _KnownCount:
         for step in steps:
             path = prefix + step.id
             inside = [self.counted(inner, place) for inner, place in self._inside(step, path)]
-            all_of_it = 1 + sum(one for one, _ in inside)
+            own = 1 if self.with_boxes or not inside else 0
+            all_of_it = own + sum(one for one, _ in inside)
             is_over = self.run.step(path).status in STEP_SATISFIED
             total += all_of_it
             over += all_of_it if is_over else sum(done for _, done in inside)

@@ -30,11 +30,19 @@ from handrail.domain.journal.codec import entry_of
 from handrail.domain.journal.event import Entry, RunStarted
 from handrail.domain.journal.projection import RunRow, StepRow
 from handrail.domain.run.state import Run
-from handrail.domain.run.status import RUN_WITH_REASON, STEP_EXECUTING, STEP_IN_TROUBLE, RunStatus, StepStatus
-from handrail.domain.run.step_path import locate
+from handrail.domain.run.status import (
+    RUN_WITH_REASON,
+    STEP_EXECUTING,
+    STEP_IN_TROUBLE,
+    STEP_SATISFIED,
+    RunStatus,
+    StepStatus,
+)
+from handrail.domain.run.step_path import UNDO, locate
 from handrail.domain.scheduling.compensation import undo_order
 from handrail.engine.journal import Journal, ProjectionReader
 from handrail.engine.reading.agenda_cache import WatchedRuns
+from handrail.engine.reading.progress import steps_of
 from handrail.engine.reading.run_view import RunSummary, Status, WaitingFor, WaitingKind, listed
 from handrail.engine.reading.step_view import Shown
 from handrail.foundation.bounded_cache import BoundedCache
@@ -55,11 +63,14 @@ class RunLine(RunSummary, frozen=True):
     """The input that tells it from other runs of its workflow."""
     starter: str = ""
     total: int = 0
-    """How many steps are known, of an open run."""
+    """How many steps are known, of an open run; loops and workflows are not steps of their own here, but what is in
+    them."""
     failed: int = 0
     """How many of its steps failed permanently, or may have."""
     why: str = ""
     """Why it waits, failed or ended early; or what it does now."""
+    archived: str = ""
+    """The archive that its events are in."""
 
 
 class WaitingLine(Shown, frozen=True):
@@ -111,6 +122,14 @@ class Beginning(Struct, frozen=True):
     starter: str = ""
 
 
+class _Ending(Struct, frozen=True):
+    """Why a run ended so; how many of its steps failed, and how many are over."""
+
+    why: str
+    failed: int
+    done: int
+
+
 @dataclass
 class RunLines:
     """Makes lines of rows."""
@@ -118,8 +137,8 @@ class RunLines:
     store: LinesStore
     runs: WatchedRuns
     _begin: BoundedCache[str, Beginning] = field(default_factory=lambda: BoundedCache(BEGINNINGS_KEPT))
-    _ended: BoundedCache[str, tuple[int, str, int]] = field(default_factory=lambda: BoundedCache(ENDS_KEPT))
-    """By run: as of which event, why it ended so, and how many steps failed."""
+    _ended: BoundedCache[str, tuple[int, _Ending]] = field(default_factory=lambda: BoundedCache(ENDS_KEPT))
+    """By run: as of which event, and how it ended."""
 
     async def line(self, row: RunRow, opened: OpenRun | None) -> tuple[RunLine, tuple[WaitingLine, ...]]:
         """A run in a list, and what waits in it; `opened` is its state if it is open and can be read."""
@@ -127,12 +146,11 @@ class RunLines:
         try:
             start = asdict(await self.beginning(row.id))
             if opened is None:
-                why, failed = await self._end(row)
-                return RunLine(**plain, **start, failed=failed, why=why), ()
+                return RunLine(**{**plain, **start, **asdict(await self._end(row))}), ()
         except HandrailError:  # a run that can't be read must not hide the others
             return RunLine(**plain), ()
         failed = len(_in(opened.run, opened.definition, STEP_IN_TROUBLE))
-        total = opened.seen.progress.total
+        plain["done"], total = steps_of(opened.run, opened.definition)
         line = RunLine(**plain, **start, total=total, failed=failed, why=_now_line(opened))
         return line, tuple(_waiting(opened))
 
@@ -149,21 +167,23 @@ class RunLines:
         label = label_of(event.inputs, definition.inputs)
         return self._begin.put(run_id, Beginning(definition.name, label, records[0].actor))
 
-    async def _end(self, row: RunRow) -> tuple[str, int]:
+    async def _end(self, row: RunRow) -> _Ending:
         known = self._ended.get(row.id)
         if known is None or known[0] != row.n:
-            known = self._ended.put(row.id, (row.n, *await self._read_end(row)))
-        return known[1:]
+            known = self._ended.put(row.id, (row.n, await self._read_end(row)))
+        return known[1]
 
-    async def _read_end(self, row: RunRow) -> tuple[str, int]:
+    async def _read_end(self, row: RunRow) -> _Ending:
         steps = await self.store.steps(row.id)
         definition = await self.runs.definition(row.definition)
+        over = [one for one in steps if one.status in STEP_SATISFIED and UNDO not in one.path]
+        done = sum(not _holds_others(definition, one.path) for one in over)
         if row.status == RunStatus.COMPLETED:
-            return _left_out(steps, definition), 0
+            return _Ending(_left_out(steps, definition), 0, done)
         failed = [one for one in steps if one.status in STEP_IN_TROUBLE and not _holds_others(definition, one.path)]
         undone = sum(one.status == StepStatus.COMPENSATED for one in steps)
         failures = await self._failures(failed, definition)
-        return end_line(await self._last(row), failures, undone), len(failed)
+        return _Ending(end_line(await self._last(row), failures, undone), len(failed), done)
 
     async def _last(self, row: RunRow) -> Entry | None:
         """The event that a run ended with."""

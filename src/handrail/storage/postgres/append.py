@@ -15,12 +15,13 @@ from msgspec import Struct
 from msgspec.structs import astuple, fields
 
 from handrail.domain.errors import HandrailError, Invalid
+from handrail.domain.journal.archived import archived_refusal
 from handrail.domain.journal.chain import GENESIS, Head, Record, first_break
 from handrail.domain.journal.event import Mode
 from handrail.domain.journal.projection import Change, PlanRow, RunRow, StepRow
 from handrail.domain.run.status import RUN_WORKING
 from handrail.engine.running.lease import Lease
-from handrail.storage.admission import archived, is_held, lease_lost, refusal, steps_without_run
+from handrail.storage.admission import is_held, lease_lost, refusal, steps_without_run
 from handrail.storage.postgres.texts import stored, stored_or_none
 from handrail.storage.stream_cache import StreamCache
 
@@ -175,7 +176,7 @@ def _wake(run: RunRow | None) -> int:
 def _refusal(append: LaneAppend, state: StreamEnd) -> HandrailError | None:
     lease, change = append.lease, append.change
     if state.n and not state.hash:  # the head of an archived run has no hash
-        return archived(append.stream)
+        return archived_refusal(append.stream)
     is_first = append.records[0].n == 1
     if lease is not None and not is_held(lease, owner=state.owner, epoch=state.epoch, is_first=is_first):
         return lease_lost(lease)

@@ -17,10 +17,11 @@ from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from handrail.domain.errors import HandrailError, IntegrityBroken, Invalid
+from handrail.domain.journal.archived import archived_refusal
 from handrail.domain.journal.chain import GENESIS, Head, Record, chain_hash, first_break
 from handrail.domain.journal.projection import Change, StepRow
 from handrail.engine.running.lease import Lease
-from handrail.storage.admission import archived, is_held, lease_lost, refusal, steps_without_run
+from handrail.storage.admission import is_held, lease_lost, refusal, steps_without_run
 from handrail.storage.sqlite import queries
 from handrail.storage.stream_cache import StreamCache
 
@@ -135,7 +136,7 @@ class Appender:
         stream = records[0].stream
         known = self._streams.known.get(stream) or self._look_up(stream)
         if known.is_archived:
-            return archived(stream)
+            return archived_refusal(stream)
         is_first = records[0].n == 1
         if lease is not None and not is_held(lease, owner=known.owner, epoch=known.epoch, is_first=is_first):
             return lease_lost(lease)

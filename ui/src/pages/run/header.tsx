@@ -6,7 +6,7 @@ import { command } from '../../core/project';
 import { enc, go } from '../../core/router';
 import { leftWords, lookOf, took, workflowId } from '../../core/runs';
 import { useStore } from '../../core/store';
-import { actor, clock, count, duration, listed, number, instant } from '../../core/words';
+import { actor, clock, count, duration, listed, number, instant, short } from '../../core/words';
 import { Icon, Labelled, type IconName } from '../../kit/icons';
 import { Button, Menu, Pill, Time, copyText } from '../../kit/kit';
 import { useNow } from '../../kit/now';
@@ -63,6 +63,17 @@ export function Header({ run, view, rows, name, tab }: HeaderProps): JSX.Element
           <span>
             Project <b>{view.project.name}</b>: {view.project.hint}
           </span>
+        </p>
+      ) : null}
+      {view.archived ? (
+        <p class="banner" role="status">
+          <Icon name="library" tone="2" />
+          <span class="grow">
+            <b>Archived.</b> Its events are read from the archive <code>{short(view.archived, 16)}</code>. It can be read and forked; for anything else bring it back first:
+          </span>
+          <Button small onClick={() => void copyText(command(`handrail db unarchive ${run}`))}>
+            Copy “handrail db unarchive”
+          </Button>
         </p>
       ) : null}
       {rows.length > MANY ? <Cells run={run} rows={rows} progress={view.progress} /> : <Segments rows={rows} />}
@@ -176,7 +187,7 @@ function Cells({ run, rows, progress }: { run: string; rows: readonly Row[]; pro
   const parts = rows.filter((row) => !isContainer(row.step));
   // The server counts a loop as a step of its own; here only what does something has a cell.
   const total = Math.max(parts.length, (progress.known_total ?? progress.total) - (rows.length - parts.length));
-  const columns = total > 1_200 ? 200 : 100;
+  const columns = (total > 1_200 ? 200 : 100) / (innerWidth > 700 ? 1 : 2);
   const size = 10;
   const paths = new Map<string, string>();
   const crosses: string[] = [];

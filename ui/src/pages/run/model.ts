@@ -172,8 +172,8 @@ function effectOf(step: Step): Row['effect'] {
 export const triesOf = (step: StepView): number => (step.kind === 'prompt' ? (step.refused ?? 0) + (['completed', 'compensating', 'compensated', 'compensation_failed'].includes(step.status) ? 1 : 0) : step.attempts ?? 0);
 
 export function tookOf(step: Step, now: number): string {
-  // A step that failed waits for a decision from then on: that is not how long it took.
-  const isOver = step.status === 'failed' || step.status === 'uncertain';
+  // A step that failed, or whose undo did, waits for a decision from then on: that is not how long it took.
+  const isOver = step.status === 'failed' || step.status === 'uncertain' || step.status === 'compensation_failed';
   if (typeof step.worked_ms === 'number' || typeof step.waited_ms === 'number') return duration((step.worked_ms ?? 0) + (isOver ? 0 : step.waited_ms ?? 0));
   const from = instant(step.started);
   if (Number.isNaN(from)) return '–';

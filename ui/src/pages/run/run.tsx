@@ -64,6 +64,7 @@ export function RunPage({ params }: PageProps): JSX.Element {
   useEffect(() => {
     if (!data?.project?.hint) enter(data?.project?.id);
   }, [data?.project?.id]);
+  const tabs = useRef<HTMLElement>(null);
   const actions = data?.actions ?? [];
   /** Step through the run's events; the newest is now. */
   const scrub = (by: number): void => {
@@ -94,6 +95,12 @@ export function RunPage({ params }: PageProps): JSX.Element {
   });
   useCommands(data ? commandsOf(run, actions, runName(data)) : []);
 
+  // On a phone the last ones are beside the screen.
+  useEffect(() => {
+    const bar = tabs.current;
+    const here = bar?.querySelector<HTMLElement>('[aria-current]');
+    if (bar && here) bar.scrollLeft = here.offsetLeft + here.offsetWidth - bar.clientWidth + 24;
+  }, [tab, !data]);
   useEffect(() => fetchSoon([LATE.graph, LATE.timeline, LATE.journal, DoPanel]), []);
   const name = data ? runName(data) : run;
   const crumbs = [{ word: 'Runs', href: '/runs' }, ...(data ? [{ word: data.name || data.workflow, href: `/runs?workflow=${encodeURIComponent(workflowId(data.workflow))}` }] : []), { word: data?.label || run }];
@@ -114,7 +121,7 @@ export function RunPage({ params }: PageProps): JSX.Element {
     <Shell crumbs={crumbs} title={`${name}: ${runLook(data.status, waitingKind(data)).word}`} flush>
       {data.as_of ? <Moment moment={data.as_of} scrub={scrub} /> : null}
       <Header run={run} view={data} rows={rows} name={name} tab={tab} />
-      <nav class="tabs" aria-label="Of this run">
+      <nav class="tabs" aria-label="Of this run" ref={tabs}>
         {TABS.map((one) => (
           <a key={one} href={tabHref(run, one)} aria-current={one === tab ? 'page' : undefined}>
             {WORDS[one]}

@@ -66,7 +66,10 @@ function gapsOf(whole: Span, busy: readonly Span[], length: number): readonly Sp
 
 const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000, 1_800_000, 3_600_000, 7_200_000, 21_600_000, 86_400_000];
 
-/** Round times for the axis, in milliseconds from the start; none inside gaps. */
+/** How far from the middle of a gap its words reach. */
+const WORDS_REACH = 0.075;
+
+/** Round times for the axis, in milliseconds from the start; none inside gaps, or where the words of one stand. */
 export function ticksOf(scale: Scale, most = 10): readonly number[] {
   const worked = scale.pieces.filter((piece) => !piece.isGap).reduce((sum, piece) => sum + piece.to - piece.from, 0);
   const step = STEPS.find((one) => worked / one <= most) ?? STEPS[STEPS.length - 1]!;
@@ -78,6 +81,7 @@ export function ticksOf(scale: Scale, most = 10): readonly number[] {
     for (let at = first; scale.from + at <= piece.to && ticks.length < 60; at += step) {
       const x = scale.x(scale.from + at);
       if (x - last < 0.055 && last >= 0) continue;
+      if (scale.pieces.some((one) => one.isGap && Math.abs(one.x + one.width / 2 - x) < WORDS_REACH)) continue;
       ticks.push(at);
       last = x;
     }

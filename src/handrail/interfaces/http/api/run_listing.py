@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Collection
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from handrail.assembly.opening import Assembly
 from handrail.domain.errors import NotFound
@@ -111,9 +111,12 @@ async def _listed(
     program: Assembly, rows: list[RunRow], fits: Callable[[RunRow], bool], *, all_projects: bool
 ) -> AsyncIterator[RunLine]:
     """Runs as readers see them."""
+    archives = program.writer.reader.store.archives()
     for row in rows:
         if fits(row):
-            yield (await program.run_reader.line(row, with_project=all_projects))[0]
+            line = (await program.run_reader.line(row, with_project=all_projects))[0]
+            stone = await archives.tombstone(row.id) if row.ended is not None else None
+            yield line if stone is None else replace(line, archived=stone.archive)
 
 
 def _after(rows: list[RunRow], place: tuple[str | int, ...] | None) -> list[RunRow]:

@@ -13,6 +13,7 @@ from handrail.assembly.opening import Assembly
 from handrail.domain.control.offered import offered_actions
 from handrail.domain.definition.model import Definition, Tool
 from handrail.domain.errors import NotFound
+from handrail.domain.journal.archived import archived_refusal
 from handrail.domain.journal.event import ActionKind, How, Outcome
 from handrail.domain.json import digest
 from handrail.domain.preview.control_preview import ControlAsked
@@ -91,7 +92,8 @@ async def show_run(call: ApiCall) -> given.RunView:
     run = await program.run_reader.run(call.run, at=at)
     definition = await program.run_reader.definition(run)
     start, project = await program.run_reader.beginning(run.id), project_of_run(call, run)
-    if project.hint:  # nothing of it can be chosen here
+    archive = await archive_of(program, run.id)
+    if project.hint or archive:  # nothing of it can be chosen here
         failure = seen.failure and msgspec.structs.replace(seen.failure, options=())
         seen = msgspec.structs.replace(seen, options=(), failure=failure)
     return given.RunView(
@@ -102,14 +104,21 @@ async def show_run(call: ApiCall) -> given.RunView:
         version=definition.version,
         mode=run.mode.value,
         starter=run.starter,
-        actions=() if at else actions_of(call, run, definition),
+        actions=() if at else actions_of(call, run, definition, is_archived=bool(archive)),
         inputs=run.inputs,
         vars=run.vars,
         n=run.n,
         why=await program.run_reader.why(call.run, at=at),
         waited_ms=await program.run_reader.person_waited(call.run, at=at),
         as_of=(await program.run_reader.past(call.run, at)).as_of if at else None,
+        archived=archive,
     )
+
+
+async def archive_of(program: Assembly, run_id: str) -> str:
+    """The archive that has the events of a run; empty if the journal itself has them."""
+    stone = await program.writer.reader.store.archives().tombstone(run_id)
+    return stone.archive if stone is not None else ""
 
 
 def project_of_run(call: ApiCall, run: Run) -> ProjectView:
@@ -121,12 +130,15 @@ def project_of_run(call: ApiCall, run: Run) -> ProjectView:
 
 
 def actions_of(
-    call: ApiCall, run: Run, definition: Definition, step: str | None = None
+    call: ApiCall, run: Run, definition: Definition, step: str | None = None, *, is_archived: bool = False
 ) -> tuple[given.LegalAction, ...]:
-    """The actions that are offered now and can be done here, on the run or on one step."""
+    """The actions that are offered now and can be done here, on the run or on one step; an archived run is only read
+    or forked."""
     offered = offered_actions(run, definition) if run.project == call.project.id else ()
     return tuple(
-        given.LegalAction(action=one.action, step=one.step) for one in offered if step is None or one.step == step
+        given.LegalAction(action=one.action, step=one.step)
+        for one in offered
+        if step in (None, one.step) and not (is_archived and one.action is not Action.FORK)
     )
 
 
@@ -203,6 +215,8 @@ async def preview(call: ApiCall) -> given.Preview:
 
 
 async def _preview(call: ApiCall, action: Action, step: str) -> given.Preview:
+    if action is not Action.FORK and await archive_of(call.program, call.run):
+        raise archived_refusal(call.run)
     wanted = ControlAsked(action=action, actor=call.caller.actor, step=step, channel=call.caller.channel)
     seen = await call.program.previews.of(call.run, wanted)
     return given.Preview(

@@ -99,6 +99,8 @@ class RunView(Status, frozen=True, kw_only=True):
     """How long it waited for people who then acted."""
     as_of: AsOf | None = None
     """The event that it is shown as of, if that is not the last."""
+    archived: str = ""
+    """The archive that its events were read from: it can be read and forked, and nothing else."""
 
 
 class RunStep(StepView, frozen=True):
