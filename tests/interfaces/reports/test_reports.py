@@ -187,6 +187,16 @@ def test_a_report_has_every_part(hostile: ReportContent) -> None:
     assert hostile.status.receipt in markdown_report(hostile)
 
 
+def test_states_people_and_tries_are_said_as_the_console_says_them(hostile: ReportContent) -> None:
+    for text in (html_report(hostile), markdown_report(hostile).replace("\\", "")):
+        assert "undone" in text
+        assert "failed permanently" in text
+        assert not re.search(r">compensated<|\| compensated \|", text)
+        assert not re.search(r">person:|\| person:", text)
+    told = next(row for row in markdown_report(hostile).splitlines() if "checked" in row)
+    assert told.split(" | ")[3] == "2", "one submission was refused, one accepted"
+
+
 def test_a_journal_that_was_changed_is_said_plainly(hostile: ReportContent) -> None:
     bad = Break(hostile.status.run, 7, "it was changed")
     found = AuditResult(

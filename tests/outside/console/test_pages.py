@@ -49,6 +49,7 @@ PAGES = [
     Shown("/runs/{loop}", "Upload all", ("36 completed", "4 failed permanently", "3 more steps failed")),
     Shown("/runs/{stuck}", "Undo that fails", ("1 effect could not be undone: “Send”",)),
     Shown("/runs/{broke}", "Call a server that is ill", ("Failed permanently", "“Look” failed permanently")),
+    Shown("/runs/{archived}", "Upload all", ("Archived.", "Copy “handrail db unarchive”")),
     Shown("/runs/{undone}/graph", "Tidy up", ("Undone newest first, 1 to 2",)),
     Shown("/runs/{loop}/graph", "Upload all", ("36 of 40 rounds",)),
     Shown("/runs/{undone}/timeline", "Tidy up", ("Critical path", "Compress waits")),
@@ -83,6 +84,9 @@ PRINTED = (
     "() => { addEventListener('beforeprint', () => { window.printed = document.documentElement.dataset.theme; }); }"
 )
 CONTRAST = "color-contrast"
+BESIDE = """(rows) => rows.flatMap((row) => [...row.children].filter((part) =>
+  part.getBoundingClientRect().right > row.getBoundingClientRect().right + 1).map((part) => part.textContent))"""
+"""What of a row stands outside of it."""
 
 
 @pytest.fixture(scope="module")
@@ -123,6 +127,15 @@ def test_a_page_says_what_it_should_and_everybody_can_use_it(ada: Person, here: 
         # Waited for: a page that has just become narrow is laid out again. One that scrolls both ways never gets there.
         ada.page.wait_for_function("() => document.documentElement.scrollWidth <= innerWidth")
     ada.require_clean()
+
+
+@pytest.mark.parametrize("run", ["guided", "failed", "stuck"])
+def test_steps_fit_beside_their_panel_on_a_small_laptop(ada: Person, here: World, run: str) -> None:
+    ada.page.set_viewport_size({"width": 1280, "height": 800})
+    ada.go(f"/runs/{here[run]}")
+    expect(ada.page.locator(".panel .tries li").first).to_be_visible()
+    assert ada.page.locator(".steps .step-row").evaluate_all(BESIDE) == []
+    ada.page.set_viewport_size(WIDE)
 
 
 def test_what_expires_stands_before_what_does_not(ada: Person, here: World) -> None:

@@ -181,6 +181,8 @@ def world(folder: Path) -> Iterator[World]:
         httpx.post(f"{url}/mood", content="ill", trust_env=False)
         for _ in range(TRIPS_AFTER):
             runs["broke"] = started(script, CALLS_ILL)
+        with console.shell.process("db", "archive", runs["archived"]) as archiving:
+            assert archiving.end()[0] == 0
         yield World(console, runs)
 
 
@@ -222,6 +224,7 @@ def _runs(script: httpx.Client) -> dict[str, str]:
     submit(script, runs["written"], "again", word="rail")
     files = ["there.md"] * 36 + [f"gone-{number}.md" for number in range(4)]
     runs["loop"] = started(script, LOOP, files=files)
+    runs["archived"] = started(script, LOOP, files=["there.md"])
     runs["stuck"] = started(script, STUCK)
     act(script, runs["stuck"], "compensate")
     runs["calls"] = started(script, CALLS)

@@ -138,6 +138,7 @@ function Choose({ label, options, onChange }: { label: string; options: readonly
 }
 
 function List({ runs }: { runs: readonly RunLine[] }): JSX.Element {
+  const { query } = usePlace();
   const now = useNow();
   const [at, setAt] = useState(-1);
   const move = (by: number): void => {
@@ -173,6 +174,7 @@ function List({ runs }: { runs: readonly RunLine[] }): JSX.Element {
                 <span class="meta">
                   <span class="mono">{run.run}</span>
                   {run.archived ? ' · archived' : ''}
+                  {query.get('project') && run.project ? ` · ${run.project.name}` : ''}
                 </span>
               </td>
               <td class="c-2">

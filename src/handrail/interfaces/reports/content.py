@@ -33,6 +33,15 @@ WITHOUT_CHECK: Final[Mapping[Kind, str]] = {Kind.TOOL: "executed", Kind.APPROVE:
 """What is known of a step that is done and that no check looked at."""
 HUMAN: Final = frozenset({StoryKind.APPROVAL, StoryKind.DECISION, StoryKind.CONTROL, StoryKind.ACTION})
 UNDO_CHOSEN: Final = "compensation_started"
+STATE_WORDS: Final[Mapping[str, str]] = {
+    "compensating": "undoing",
+    "compensated": "undone",
+    "compensation_failed": "undo failed",
+    "failed": "failed permanently",
+    "pending": "not started",
+    "uncertain": "outcome unknown",
+}
+"""States whose word for people is another; as in the console."""
 
 
 class ReportContent(Struct, frozen=True, kw_only=True):
@@ -94,6 +103,18 @@ def clean_content(seen: ReportContent, scrubber: SecretScrubber) -> ReportConten
 
 def _clean(value: StructT, scrubber: SecretScrubber) -> StructT:
     return msgspec.convert(scrubber.value(msgspec.to_builtins(value)), type(value))
+
+
+def state_word(state: str) -> str:
+    """A state as people say it."""
+    return STATE_WORDS.get(state, state.replace("_", " "))
+
+
+def tries_of(step: StepView) -> int:
+    """How often a step was tried: calls of its tool, or submissions, of which the last may have been accepted."""
+    if step.kind is Kind.PROMPT:
+        return step.refused + (step.status in STEP_WAS_DONE)
+    return step.attempts
 
 
 def known_by(step: StepView) -> str:

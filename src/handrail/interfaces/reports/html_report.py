@@ -7,13 +7,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from handrail.domain.history.story_words import actor_name
 from handrail.domain.plural import plural
 from handrail.engine.reading.check_view import JudgedCheck, JudgedOutput
 from handrail.engine.reading.step_view import StepView
 from handrail.engine.reading.story_view import StoryLine
 from handrail.engine.reading.time_view import duration_words
 from handrail.interfaces.pictures.svg import svg_text
-from handrail.interfaces.reports.content import ReportContent, known_by
+from handrail.interfaces.reports.content import ReportContent, known_by, state_word, tries_of
 from handrail.interfaces.reports.safe_text import html, html_value
 from handrail.interfaces.reports.style import STYLE, state_look
 from handrail.interfaces.reports.timeline_svg import timeline_svg, unshown_rows
@@ -27,7 +28,7 @@ LINES_MAX: Final = 2_000
 def html_report(seen: ReportContent) -> str:
     """The report as one HTML document."""
     status = seen.status
-    title = f"{seen.name}: {status.status.value}"
+    title = f"{seen.name}: {state_word(status.status.value)}"
     parts = [
         '<!doctype html><html lang="en"><head><meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{html(POLICY)}">',
@@ -124,7 +125,7 @@ def _decisions(lines: Sequence[StoryLine]) -> Iterator[str]:
     for line in lines[:LINES_MAX]:
         digest = line.facts.get("digest", "")
         bound = f"<br><code>{html(digest)}</code>" if digest else ""
-        cells = (f"#{line.first}", html(line.actor), f"{html(line.text)}{bound}", html(line.words))
+        cells = (f"#{line.first}", html(actor_name(line.actor)), f"{html(line.text)}{bound}", html(line.words))
         yield f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
     yield "</tbody></table>"
 
@@ -143,8 +144,8 @@ def _cells(step: StepView) -> tuple[str, ...]:
     return (
         f"{html(step.title)}<br><code>{html(step.id)}</code>",
         _state(step.status.value),
-        html(step.by),
-        str(step.attempts or ""),
+        html(actor_name(step.by) if step.by else ""),
+        str(tries_of(step) or ""),
         *(duration_words(took) if took else "" for took in (step.worked_ms, step.waited_ms, step.undone_ms)),
         html(known_by(step)),
         html(step.message, 500),
@@ -197,4 +198,4 @@ def _verification(seen: ReportContent) -> Iterator[str]:
 
 
 def _state(word: str) -> str:
-    return f'<span class="state {state_look(word)}">{html(word.replace("_", " "))}</span>'
+    return f'<span class="state {state_look(word)}">{html(state_word(word))}</span>'

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from handrail.domain.history.story import StoryKind
+from handrail.domain.history.story_words import actor_name
 from handrail.domain.plural import plural
 from handrail.engine.reading.step_view import StepView
 from handrail.engine.reading.time_view import duration_words
-from handrail.interfaces.reports.content import ReportContent, known_by
+from handrail.interfaces.reports.content import ReportContent, known_by, state_word, tries_of
 from handrail.interfaces.reports.safe_text import markdown
 
 STEPS_MAX: Final = 40
@@ -26,7 +27,7 @@ def markdown_report(seen: ReportContent) -> str:
 
 def _lines(seen: ReportContent) -> Iterator[str]:
     status = seen.status
-    yield f"## {markdown(seen.name)}: {status.status.value.replace('_', ' ')}"
+    yield f"## {markdown(seen.name)}: {state_word(status.status.value)}"
     yield ""
     if status.goal:
         yield f"{markdown(status.goal)}\n"
@@ -57,7 +58,8 @@ def _steps(steps: Sequence[StepView]) -> Iterator[str]:
     yield "|---|---|---|---|---|---|"
     for step in steps[:STEPS_MAX]:
         worked = duration_words(step.worked_ms) if step.worked_ms else ""
-        cells = (step.id, step.status.value, step.by, step.attempts or "", worked, known_by(step))
+        state, by = state_word(step.status.value), actor_name(step.by) if step.by else ""
+        cells = (step.title, state, by, tries_of(step) or "", worked, known_by(step))
         yield f"| {' | '.join(markdown(cell) for cell in cells)} |"
     if len(steps) > STEPS_MAX:
         yield f"\nand {plural(len(steps) - STEPS_MAX, 'more step')}"

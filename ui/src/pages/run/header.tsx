@@ -69,7 +69,7 @@ export function Header({ run, view, rows, name, tab }: HeaderProps): JSX.Element
         <p class="banner" role="status">
           <Icon name="library" tone="2" />
           <span class="grow">
-            <b>Archived.</b> Its events are read from the archive <code>{short(view.archived, 16)}</code>. It can be read and forked; for anything else bring it back first:
+            <b>Archived.</b> Its events are read from the archive <code>{short(view.archived, 16)}</code>. It can be read and forked; to undo it, bring it back first.
           </span>
           <Button small onClick={() => void copyText(command(`handrail db unarchive ${run}`))}>
             Copy “handrail db unarchive”
