@@ -87,12 +87,14 @@ class _KnownCount:
         for step in steps:
             path = prefix + step.id
             inside = [self.counted(inner, place) for inner, place in self._inside(step, path)]
-            own = 1 if self.with_boxes or not inside else 0
-            all_of_it = own + sum(one for one, _ in inside)
+            all_of_it = self._own(inside) + sum(one for one, _ in inside)
             is_over = self.run.step(path).status in STEP_SATISFIED
             total += all_of_it
             over += all_of_it if is_over else sum(done for _, done in inside)
         return total, over
+
+    def _own(self, inside: Sequence[object]) -> int:
+        return 1 if self.with_boxes or not inside else 0
 
     def _inside(self, step: Step, path: str) -> Iterator[tuple[Sequence[Step], str]]:
         if isinstance(step.work, Call):

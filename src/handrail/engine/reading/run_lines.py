@@ -176,8 +176,7 @@ class RunLines:
     async def _read_end(self, row: RunRow) -> _Ending:
         steps = await self.store.steps(row.id)
         definition = await self.runs.definition(row.definition)
-        over = [one for one in steps if one.status in STEP_SATISFIED and UNDO not in one.path]
-        done = sum(not _holds_others(definition, one.path) for one in over)
+        done = _done(steps, definition)
         if row.status == RunStatus.COMPLETED:
             return _Ending(_left_out(steps, definition), 0, done)
         failed = [one for one in steps if one.status in STEP_IN_TROUBLE and not _holds_others(definition, one.path)]
@@ -202,6 +201,11 @@ class RunLines:
             FailedStep(title=title, message=one.message, category=one.category, tool=_tool(definition, one.path))
             for one in failed
         ]
+
+
+def _done(steps: list[StepRow], definition: Definition) -> int:
+    over = [one for one in steps if one.status in STEP_SATISFIED and UNDO not in one.path]
+    return sum(not _holds_others(definition, one.path) for one in over)
 
 
 def _left_out(steps: list[StepRow], definition: Definition) -> str:

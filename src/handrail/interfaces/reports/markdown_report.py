@@ -57,13 +57,16 @@ def _steps(steps: Sequence[StepView]) -> Iterator[str]:
     yield "| step | state | by | tries | worked | known by |"
     yield "|---|---|---|---|---|---|"
     for step in steps[:STEPS_MAX]:
-        worked = duration_words(step.worked_ms) if step.worked_ms else ""
-        state, by = state_word(step.status.value), actor_name(step.by) if step.by else ""
-        cells = (step.title, state, by, tries_of(step) or "", worked, known_by(step))
-        yield f"| {' | '.join(markdown(cell) for cell in cells)} |"
+        yield f"| {' | '.join(markdown(cell) for cell in _cells(step))} |"
     if len(steps) > STEPS_MAX:
         yield f"\nand {plural(len(steps) - STEPS_MAX, 'more step')}"
     yield ""
+
+
+def _cells(step: StepView) -> tuple[object, ...]:
+    worked = duration_words(step.worked_ms) if step.worked_ms else ""
+    by = actor_name(step.by) if step.by else ""
+    return (step.title, state_word(step.status.value), by, tries_of(step) or "", worked, known_by(step))
 
 
 def _happened(seen: ReportContent) -> Iterator[str]:

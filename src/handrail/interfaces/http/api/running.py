@@ -142,6 +142,11 @@ def actions_of(
     )
 
 
+async def step_actions(call: ApiCall, run: Run, definition: Definition, step: str) -> tuple[given.LegalAction, ...]:
+    """The actions that are offered now on a step."""
+    return actions_of(call, run, definition, step, is_archived=bool(await archive_of(call.program, run.id)))
+
+
 async def list_steps(call: ApiCall) -> given.StepPage:
     """The steps of a run, in written order."""
     query: asked.StepsQuery = call.query

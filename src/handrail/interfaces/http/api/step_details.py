@@ -30,7 +30,7 @@ from handrail.engine.reading.step_view import StepView
 from handrail.engine.reading.time_view import TryView
 from handrail.engine.running.calls.attempt import key_of
 from handrail.interfaces.http.api.call import ApiCall
-from handrail.interfaces.http.api.running import actions_of, archive_of
+from handrail.interfaces.http.api.running import step_actions
 from handrail.interfaces.http.contract.given.journal import EventView
 from handrail.interfaces.http.contract.given.runs import CheckView, StepDetail, UndoView
 
@@ -56,9 +56,7 @@ async def show_step(call: ApiCall) -> StepDetail:
         outputs=_refused_outputs(records),
         checks=await _checks(program, found.step, judged[-1] if judged else None),
         undo=_undo(program, run, definition, path, tuple(one for one in tries if one.is_undo)),
-        actions=()
-        if at
-        else actions_of(call, run, definition, path, is_archived=bool(await archive_of(program, run.id))),
+        actions=() if at else await step_actions(call, run, definition, path),
         key=key_of(run.id, path) if isinstance(found.step.work, Tool) else "",
         definition=_written(definition, found.step),
         events=tuple(EventView(**event_view(record)) for record in records[-EVENTS_SHOWN:]),
