@@ -230,7 +230,7 @@ function Cards({ servers }: { servers: readonly ServerView[] }): JSX.Element | n
   return cards.length ? <div class="halves">{cards}</div> : null;
 }
 
-/** When it is tried again; the time of that may be over, and nobody has needed it since. */
+/** When it is tried again; the time of that may be over, and no step has needed it since. */
 const trialWords = ({ until }: ServerView, now: number): string => (!until ? '' : instant(until) > now ? `One trial call at ${clock(until)}.` : 'The next step that needs it is the trial call.');
 
 function Trouble({ one }: { one: ServerView }): JSX.Element {

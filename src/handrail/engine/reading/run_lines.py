@@ -122,7 +122,7 @@ class Beginning(Struct, frozen=True):
     starter: str = ""
 
 
-class _Ending(Struct, frozen=True):
+class RunEnd(Struct, frozen=True):
     """Why a run ended so; how many of its steps failed, and how many are over."""
 
     why: str
@@ -137,7 +137,7 @@ class RunLines:
     store: LinesStore
     runs: WatchedRuns
     _begin: BoundedCache[str, Beginning] = field(default_factory=lambda: BoundedCache(BEGINNINGS_KEPT))
-    _ended: BoundedCache[str, tuple[int, _Ending]] = field(default_factory=lambda: BoundedCache(ENDS_KEPT))
+    _ended: BoundedCache[str, tuple[int, RunEnd]] = field(default_factory=lambda: BoundedCache(ENDS_KEPT))
     """By run: as of which event, and how it ended."""
 
     async def line(self, row: RunRow, opened: OpenRun | None) -> tuple[RunLine, tuple[WaitingLine, ...]]:
@@ -167,22 +167,22 @@ class RunLines:
         label = label_of(event.inputs, definition.inputs)
         return self._begin.put(run_id, Beginning(definition.name, label, records[0].actor))
 
-    async def _end(self, row: RunRow) -> _Ending:
+    async def _end(self, row: RunRow) -> RunEnd:
         known = self._ended.get(row.id)
         if known is None or known[0] != row.n:
             known = self._ended.put(row.id, (row.n, await self._read_end(row)))
         return known[1]
 
-    async def _read_end(self, row: RunRow) -> _Ending:
+    async def _read_end(self, row: RunRow) -> RunEnd:
         steps = await self.store.steps(row.id)
         definition = await self.runs.definition(row.definition)
         done = _done(steps, definition)
         if row.status == RunStatus.COMPLETED:
-            return _Ending(_left_out(steps, definition), 0, done)
+            return RunEnd(_left_out(steps, definition), 0, done)
         failed = [one for one in steps if one.status in STEP_IN_TROUBLE and not _holds_others(definition, one.path)]
         undone = sum(one.status == StepStatus.COMPENSATED for one in steps)
         failures = await self._failures(failed, definition)
-        return _Ending(end_line(await self._last(row), failures, undone), len(failed), done)
+        return RunEnd(end_line(await self._last(row), failures, undone), len(failed), done)
 
     async def _last(self, row: RunRow) -> Entry | None:
         """The event that a run ended with."""
