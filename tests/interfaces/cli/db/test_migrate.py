@@ -50,8 +50,9 @@ def from_the_future(file: Path) -> None:
 def test_a_dry_run_shows_what_would_be_applied_and_changes_nothing(shell: Shell) -> None:
     plan = shell.json("db", "migrate", "--dry-run")
     assert (plan["schema"], plan["newest"]) == (2, NEWEST)
-    assert [one["name"] for one in plan["pending"]] == ["projects", "nodes", "archives"]
-    assert [one["number"] for one in plan["pending"]] == list(range(3, NEWEST + 1))
+    assert [(one["number"], one["name"]) for one in plan["pending"]] == [
+        (one.number, one.name) for one in shipped()[2:]
+    ]
     assert schema(shell.home / "journal.db") == 2
     assert "schema 3: projects" in shell.run("db", "migrate", "--dry-run").output
     assert not (shell.home / "backups").exists()
