@@ -5,6 +5,10 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from handrail.domain.journal.archived import Tombstone
+from handrail.domain.run.status import RunStatus
+from handrail.engine.reading.run_lines import RunLine
+from handrail.interfaces.http.api.run_listing import DELETED, archived_line
 from interfaces.http.in_process import as_actor
 from interfaces.shell import Shell
 
@@ -15,6 +19,14 @@ CANCELLED = {
         {"id": "b", "approve": "Go on?"},
     ],
 }
+
+
+def test_a_list_says_that_the_events_of_a_run_were_deleted() -> None:
+    line, stone = (
+        RunLine(run="run_a", workflow="half", status=RunStatus.COMPLETED, done=1),
+        Tombstone("run_a", 4, b"", ""),
+    )
+    assert (archived_line(line, stone).why, archived_line(line, stone).archived) == (DELETED, "")
 
 
 async def test_an_archived_run_is_marked_and_only_forked(tmp_path: Path) -> None:

@@ -54,9 +54,12 @@ class StepNames(Struct, frozen=True):
         return f"“{self.title(path)}”"
 
     def listed(self, paths: Iterable[str]) -> str:
-        """The first of these steps, and how many more there are."""
+        """The first of these steps, and how many more there are; rounds of a loop that have the same title are named
+        once."""
         known = list(dict.fromkeys(paths))
-        return named([*map(self.quoted, known[:NAMED_MAX]), *known[NAMED_MAX:]])
+        titles = list(dict.fromkeys(map(self.quoted, known[:NAMED_MAX])))
+        more = len(known) - len(titles)
+        return ", ".join(titles) + (f" and {more:,} more" if more else "")
 
     def code(self, event: StepFailed | UndoFailed | AttemptFailed) -> tuple[str, str]:
         """What was said of a failure, and its status and category: `token expired`, `403, permission`."""

@@ -13,6 +13,7 @@ from msgspec.structs import asdict, replace
 
 from handrail.assembly.opening import Assembly
 from handrail.domain.errors import NotFound
+from handrail.domain.journal.archived import Tombstone
 from handrail.domain.journal.mark import Mark
 from handrail.domain.journal.projection import RunRow
 from handrail.domain.metrics.cache_catalog import RUN_LISTS
@@ -39,6 +40,7 @@ PAGE: Final = 1_000
 SHOWN_MAX: Final = 20
 LISTS_KEPT: Final = 16
 """Of how many projects the sorted rows are kept."""
+DELETED: Final = "its events were archived, and then deleted"
 DAY_MS: Final = 86_400_000
 WAITING_ON_PEOPLE: Final = frozenset({WaitingKind.APPROVAL, WaitingKind.CONFIRMATION, WaitingKind.DECISION})
 
@@ -116,7 +118,12 @@ async def _listed(
         if fits(row):
             line = (await program.run_reader.line(row, with_project=all_projects))[0]
             stone = await archives.tombstone(row.id) if row.ended is not None else None
-            yield line if stone is None else replace(line, archived=stone.archive)
+            yield line if stone is None else archived_line(line, stone)
+
+
+def archived_line(line: RunLine, stone: Tombstone) -> RunLine:
+    """A run whose events are in an archive, or were deleted with it."""
+    return replace(line, archived=stone.archive) if stone.archive else replace(line, why=DELETED)
 
 
 def _after(rows: list[RunRow], place: tuple[str | int, ...] | None) -> list[RunRow]:
