@@ -66,9 +66,9 @@ export function Header({ run, view, rows, name, tab }: HeaderProps): JSX.Element
         </p>
       ) : null}
       {view.archived ? (
-        <p class="banner" role="status">
+        <p class="banner" role="status" style={{ flexWrap: 'wrap' }}>
           <Icon name="library" tone="2" />
-          <span class="grow">
+          <span class="grow" style={{ flexBasis: '220px' }}>
             <b>Archived.</b> Its events are read from the archive <code>{short(view.archived, 16)}</code>. It can be read and forked; to undo it, bring it back first.
           </span>
           <Button small onClick={() => void copyText(command(`handrail db unarchive ${run}`))}>
