@@ -5,7 +5,7 @@ BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long test-outside judges check format lint types contracts tidy pytest simulate docs manifests ui bench drill fleet lock clean
+.PHONY: help setup demo test test-long test-outside judges check format lint types contracts tidy pytest simulate docs manifests ui bench drill fleet soak lock clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -82,6 +82,9 @@ drill: $(READY) ## the disaster drill: back up, lose, restore, damage, salvage a
 
 fleet: $(READY) ## a drill: PostgreSQL, Temporal and 3 workers, one killed, one stopped, the database restarted (RUNS=120 HOST=temporal)
 	@$(BIN)/python tests/interfaces/fleet_drill.py $(or $(RUNS),120) $(or $(HOST),temporal)
+
+soak: $(READY) ## a mixed load with faults for MINUTES=30: a table of memory, descriptors, WAL and latency, and whether they are flat
+	@nice -n 5 $(BIN)/python tests/interfaces/soak/run.py $(or $(MINUTES),30)
 
 lock: $(READY) ## resolve requirements.lock again (needs uv)
 	@uv pip compile pyproject.toml --group dev --group bench --universal --python-version 3.11 \

@@ -115,6 +115,10 @@ class Process:
             assert pipe is not None
             pipe.close()  # also of one that has ended by itself: else a later test is told of a file left open
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def line(self) -> str:
         """The next line of its stdout."""
         assert self._process.stdout is not None
