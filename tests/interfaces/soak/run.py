@@ -23,6 +23,8 @@ from signal import SIGTERM
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from handrail.assembly.opening import open_reader
+from handrail.settings import read_settings
 from interfaces.http.live_console import LiveConsole, serving
 from interfaces.shell import Process
 from interfaces.soak.load import Load
@@ -152,8 +154,14 @@ def verified(soak: Soak) -> list[str]:
         wrong.append(f"the server ended with {code}: {err[-300:]}")
     if not console.shell.json("journal", "verify", "--replay")["ok"]:
         wrong.append("the journal does not verify")
-    lost = [run for run in soak.load.started if console.shell.run("run", "show", run, "--json").exit_code == 3]
+    lost = asyncio.run(_missing(console, soak.load.started))
     return wrong + [f"{len(lost)} acknowledged runs are lost: {lost[:3]}"] * bool(lost)
+
+
+async def _missing(console: LiveConsole, runs: Sequence[str]) -> list[str]:
+    settings = read_settings({"home": str(console.shell.home), "project": str(console.shell.folder)}, {})
+    async with open_reader(settings) as look:
+        return [run for run in runs if await look.store.run(run) is None]
 
 
 def print_table(soak: Soak) -> None:
