@@ -209,7 +209,9 @@ def test_sums_are_read_from_words_for_people() -> None:
     assert sums("== 3 passed, 1 failed, 2 skipped in 0.1s ==") == {"passed": 3, "failed": 1, "skipped": 2, "tests": 6}
     reported = sums("Tests run: 4, Failures: 1, Errors: 0, Skipped: 2")
     assert reported == {"tests": 4, "failed": 1, "errors": 0, "skipped": 2}
-    assert sums("nothing") == {}
+    assert sums("nothing") == sums("fine, 0 failed") == {}
+    assert sums("1 feature passed, 0 failed\n2 scenarios passed") == {"passed": 3, "failed": 0, "tests": 3}
+    assert sums("0 passed, 0 failed")["tests"] == 0
 
 
 def test_an_unknown_command_is_understood_as_far_as_it_goes() -> None:

@@ -37,7 +37,11 @@ NO_COMPILER: Final = CannotRun(
     message="there is no C compiler here", fix="install gcc or clang, so that `cc` is on PATH"
 )
 
-_target = re.compile(r"^(test|check)\s*:", re.MULTILINE)
+TARGETS: Final = ("test", "check", "tests", "unittest", "unit-test", "unittests", "run-tests", "runtests")
+INCLUDED_MAX: Final = 20
+
+_targets = re.compile(r"^([\w./-]+(?:[ \t]+[\w./-]+)*)[ \t]*::?(?!=)", re.MULTILINE)
+_included = re.compile(r"^-?s?include[ \t]+([^\n#]{1,1000})", re.MULTILINE)
 _ctest = re.compile(
     r"^\s*\d+/\d+ Test\s+#\d+: (\S{1,300}) [. ]{0,300}(?:[A-Za-z ]{1,40}\*\*\*|\*{0,3})"
     r"(Passed|Failed|Not Run|Timeout|Skipped|Exception)"
@@ -69,9 +73,9 @@ def _lint(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
 def _test(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     if site.has("CMakeLists.txt"):
         return _cmake(site, asked, _tests, tests=True)
-    target = _target.search(site.text(_makefile(site))) if _makefile(site) else None
+    target = _test_target(site) if _makefile(site) else ""
     if target:
-        return _make(site, asked, (target[1],), generic_result, TESTS_FIX)
+        return _make(site, asked, (target,), generic_result, TESTS_FIX)
     fix = "add a target `test` to the Makefile, or tests to CMakeLists.txt; or set `command`"
     return [
         CannotRun(
@@ -80,6 +84,15 @@ def _test(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
             fixed_by=FixedBy.AGENT,
         )
     ]
+
+
+def _test_target(site: Site) -> str:
+    """What the Makefile, or a file that it includes, calls its tests; empty if it has none."""
+    text = site.text(_makefile(site))
+    included = [name for found in _included.finditer(text) for name in found[1].split() if "$" not in name]
+    every = [text, *(site.text(name) for name in included[:INCLUDED_MAX] if site.has(name))]
+    known = {name for one in every for found in _targets.finditer(one) for name in found[1].split()}
+    return next((name for name in TARGETS if name in known), "")
 
 
 def _makefile(site: Site) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec.structs import replace
 
 from handrail.engine.sandbox import Ran
 from handrail.rules.toolchain.coverage_report import go_lines, go_profile
+from handrail.rules.toolchain.in_folder import in_folder
 from handrail.rules.toolchain.installed.caches import go_builds, go_cache
 from handrail.rules.toolchain.program import FoundProgram, beside, find
 from handrail.rules.toolchain.reading import EXCERPT_MAX, diagnosis, diagnostics, json_lines, json_of, maps
@@ -40,17 +41,38 @@ CHANGES: Final = frozenset("+-")
 OUTPUT_LINES_MAX: Final = 200
 """How many output lines of one test are kept to find the reason of a failure."""
 
+MODULE, WORKSPACE = "go.mod", "go.work"
+MODULES_MAX: Final = 20
+
+_used = re.compile(r"^use[ \t]+(?:\(([^)]*)\)|([^\s(]+))", re.MULTILINE)
 _place = re.compile(r"^\s{1,20}([\w./-]{1,300}\.go):(\d{1,7}): ?([^\n]*)")
 _diffed = re.compile(r"^diff (?:-u )?(\S{1,300}?\.go)(?:\.orig)? \S")
 _hunk = re.compile(r"^@@ -(\d{1,7})")
 _module = re.compile(r"^module\s+\"?([^\s\"]{1,300})", re.MULTILINE)
 
 
+def _tasks(site: Site, words: Sequence[str], asked: TaskOptions, fix: str) -> Sequence[Task | CannotRun]:
+    """A command in each module that is not part of another, with errors of the compiler as its problems."""
+    return _each(site, asked, lambda part, below: _task_of(part, words, below, diagnostics, fix))
+
+
+def _each(
+    site: Site, asked: TaskOptions, planned: Callable[[Site, TaskOptions], Sequence[Task | CannotRun]]
+) -> Sequence[Task | CannotRun]:
+    if asked.paths or any(map(site.has, (MODULE, WORKSPACE))):
+        return planned(site, asked)
+    folders = [one.removesuffix(f"/{MODULE}") for one in site.files if one.endswith(f"/{MODULE}")]
+    apart = [one for one in folders if "testdata" not in one.split("/")][:MODULES_MAX]
+    if not apart:
+        return planned(site, asked)
+    return [in_folder(one, folder, site) for folder in apart for one in planned(site.below(folder), asked)]
+
+
 def _task_of(site: Site, words: Sequence[str], asked: TaskOptions, read: Read, fix: str) -> Sequence[Task | CannotRun]:
     go = find(site, "go")
     if go is None:
         return [NO_GO]
-    argv = (str(go.path), *words, *asked.args, *(asked.paths or ("./...",)))
+    argv = (str(go.path), *words, *asked.args, *(asked.paths or _everything(site)))
     cache, builds = go_cache(), go_builds()
     env, shows = {**OFFLINE, **cache.env}, cache.shows
     if builds is not None:
@@ -58,11 +80,26 @@ def _task_of(site: Site, words: Sequence[str], asked: TaskOptions, read: Read, f
     return [Task(argv=argv, read=read, programs=(go,), fix=fix, env=env, shows=shows, writable=True)]
 
 
+def _everything(site: Site) -> tuple[str, ...]:
+    """All packages of a module; of a workspace those of all its modules: beside them, `./...` names none."""
+    if site.has(MODULE) or not site.has(WORKSPACE):
+        return ("./...",)
+    text = re.sub(r"//[^\n]*", "", site.text(WORKSPACE))
+    named = [word for found in _used.finditer(text) for word in (found[1] or found[2]).split()]
+    folders = dict.fromkeys(one.strip('"`').removeprefix("./").rstrip("/") for one in named)
+    inside = [one for one in folders if not one.startswith(("/", "..", "-"))]
+    return tuple(f"./{one}/..." if one not in {"", "."} else "./..." for one in inside) or ("./...",)
+
+
 def _build(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
-    return _task_of(site, ("build", "-o", "/dev/null"), asked, diagnostics, "make it compile")
+    return _tasks(site, ("build", "-o", "/dev/null"), asked, "make it compile")
 
 
 def _test(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
+    return _each(site, asked, _tested)
+
+
+def _tested(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     module = _module.search(site.text("go.mod"))
     name = module[1] if module else ""
 

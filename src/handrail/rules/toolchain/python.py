@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
@@ -18,9 +18,11 @@ from handrail.rules.toolchain.installed.python_environment import Python, user_b
 from handrail.rules.toolchain.installed.pythons import pythons
 from handrail.rules.toolchain.linters.of_python import python_lint
 from handrail.rules.toolchain.probe import SEAL, assignment, flaws, json_text, probe, results
-from handrail.rules.toolchain.program import FoundProgram
+from handrail.rules.toolchain.program import FoundProgram, find
 from handrail.rules.toolchain.python_projects.django import Django, django_at
 from handrail.rules.toolchain.python_projects.own_command import OwnCommand, own_command
+from handrail.rules.toolchain.python_projects.own_script import own_script
+from handrail.rules.toolchain.reading import generic_result
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import (
     GOOD,
@@ -35,6 +37,8 @@ from handrail.rules.toolchain.task import (
 QUIET: Final = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUTF8": "1", "PY_COLORS": "0", "NO_COLOR": "1"}
 ALONE: Final = {"pytest_cov": "--no-cov", "xdist": "-n0"}
 """By plugin: what keeps it from measuring in our place, or from running tests where we can't measure."""
+KEPT_VARIABLES: Final = frozenset({"PATH", "HOME", "PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", *QUIET})
+"""Variables that are ours to set, whatever the project's command says."""
 LOOKED_AT_MAX: Final = 6
 TEST_FOLDERS: Final = ("tests", "test")
 LOOKED_INTO_MAX: Final = 50
@@ -97,15 +101,25 @@ def _coverage(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
 
 def _tested(site: Site, asked: TaskOptions, also: str) -> Sequence[Task | CannotRun]:
     """The tests by the project's own runner; `also` is a package that must be there, too."""
-    found = list(pythons(site))
+    found = list(_interpreters(site))
     usable = [one for one in found if not also or one.has(also)]
     own = own_command(site) or OwnCommand("")
-    task = _by_command(site, asked, usable, own, cover=bool(also)) or _by_kind(
-        site, asked, usable, own, cover=bool(also)
+    task = (
+        _by_command(site, asked, usable, own, cover=bool(also))
+        or (_by_script(site, asked, usable) if not own.runner and not also else None)
+        or _by_kind(site, asked, usable, own, cover=bool(also))
     )
     if task:
         return [task]
     return [_missing(found, _lacking(site, found, also)) if found else NO_PYTHON]
+
+
+def _interpreters(site: Site) -> Iterator[Python]:
+    """Those of the folder with manage.py first: a repository may have its server in one, with its environment."""
+    django = django_at(site)
+    if django and django.folder:
+        yield from (one for one in pythons(site.below(django.folder)) if one.is_own)
+    yield from pythons(site)
 
 
 def _by_command(
@@ -118,6 +132,22 @@ def _by_command(
     if django and usable[0].has("django"):
         return _by_django(site, asked, usable[0], django, cover=cover)
     return _by_unittest(site, asked, usable[0], own, cover=cover) if own.runner == "unittest" else None
+
+
+def _by_script(site: Site, asked: TaskOptions, usable: Sequence[Python]) -> Task | None:
+    """As the project's own command does, if there are no tests that a runner would find."""
+    if not usable or asked.paths or _has_pytest_settings(site) or any(map(_test_file.search, site.sources(".py"))):
+        return None
+    script, make = own_script(site), find(site, "make", "gmake")
+    if script is None or (script.make and make is None):
+        return None
+    python = usable[0]
+    programs = (_program(python), *([make] if script.make and make else []))
+    by_make = (str(make.path), script.make) if make else ()
+    argv = by_make if script.make else ("/bin/sh", "-c", " && ".join(script.lines))
+    env = {**QUIET, "PYTHONUSERBASE": str(user_base()), **_own_env(site, script.env)}
+    fix = "fix the code, or the test if that is wrong"
+    return Task(argv=(*argv, *asked.args), read=generic_result, programs=programs, fix=fix, env=env, writable=True)
 
 
 def _by_kind(site: Site, asked: TaskOptions, usable: Sequence[Python], own: OwnCommand, *, cover: bool) -> Task | None:
@@ -163,7 +193,7 @@ def _by_pytest(site: Site, asked: TaskOptions, python: Python, own: OwnCommand, 
     words = (str(python.path), "-B", "-", "-q", *cache, *alone, *options, *asked.args)
     programs = (_program(python), _package(python, "pytest"), *([_package(python, "coverage")] if cover else []))
     task = _tests(site, python, (*words, *(asked.paths or paths)), programs, _script("pytest.py", cover=cover))
-    return replace(task, lists=("--collect-only",), canary=_canary(site, words))
+    return replace(_in_env(site, task, own), lists=("--collect-only",), canary=_canary(site, words))
 
 
 def _by_unittest(site: Site, asked: TaskOptions, python: Python, own: OwnCommand, *, cover: bool) -> Task:
@@ -173,7 +203,7 @@ def _by_unittest(site: Site, asked: TaskOptions, python: Python, own: OwnCommand
     programs = (_program(python), *([_package(python, "coverage")] if cover else []))
     src = [site.folder / "src"] if (site.folder / "src").is_dir() else []  # nothing else puts it on the path
     task = _tests(site, python, argv, programs, _script("unittest.py", cover=cover), *src)
-    return replace(task, canary=_canary(site, words, *asked.args))
+    return replace(_in_env(site, task, own), canary=_canary(site, words, *asked.args))
 
 
 def _by_django(site: Site, asked: TaskOptions, python: Python, django: Django, *, cover: bool) -> Task:
@@ -188,7 +218,9 @@ def _by_django(site: Site, asked: TaskOptions, python: Python, django: Django, *
 def _script(name: str, *, cover: bool, django: str = "") -> str:
     """A probe in a namespace of its own: in `__main__`, any test could take what seals its results by its name."""
     names = {"__name__": "handrail_probe", "COVER": int(cover), "DJANGO": django, "SEAL": SEAL}
-    return f"exec(compile({json_text(probe(name))}, '<handrail>', 'exec'), {json_text(names)})\n"
+    # Nor a file that is none: processes that a test spawns would try to run it again.
+    head = "globals().pop('__file__', None)\n"
+    return f"{head}exec(compile({json_text(probe(name))}, '<handrail>', 'exec'), {json_text(names)})\n"
 
 
 def _canary(site: Site, words: tuple[str, ...], *more: str) -> Canary | None:
@@ -238,6 +270,20 @@ def _tests(
     own = assignment("OWN", {one.name: [str(one.source), str(one.installed)] for one in copies}) + probe("own.py")
     read = partial(results, seal=SEAL)
     return Task(argv=argv, read=read, programs=programs, fix=fix, env=env, stdin=f"{own}\n{script}", writable=True)
+
+
+def _in_env(site: Site, task: Task, own: OwnCommand) -> Task:
+    """The task with the variables that the project's command sets."""
+    return replace(task, env={**task.env, **_own_env(site, own.env, task.env.get("PYTHONPATH", ""))})
+
+
+def _own_env(site: Site, given: Mapping[str, str], known: str = "") -> dict[str, str]:
+    """Variables of the project's command, those of its folders after what is known; none that say what Python is."""
+    env = {name: value for name, value in given.items() if name not in KEPT_VARIABLES}
+    entries = [site.folder / one for one in given.get("PYTHONPATH", "").split(os.pathsep) if one]
+    inside = [str(one) for one in entries if one.resolve().is_relative_to(site.project.root)]
+    path = os.pathsep.join(dict.fromkeys([*filter(None, known.split(os.pathsep)), *inside]))
+    return {**env, "PYTHONPATH": path} if path else env
 
 
 def _own_path(site: Site, more: Sequence[Path]) -> dict[str, str]:

@@ -37,8 +37,15 @@ _tap_stack = re.compile(r"\(?(?:file://)?(/[^\s():]{1,300}):(\d{1,7}):(\d{1,6})\
 _tap_error = re.compile(r"^(\s+)(?:error|message): (?:'([^'\n]*)'|\"([^\"\n]*)\"|(\S[^\n]*))$")
 _tap_raised = re.compile(r"^\s+name: '(\w{1,100})'$")
 _sums = (
-    (re.compile(r"\b(\d{1,9}) (passed|failed|skipped|errors?|ignored|xfailed|xpassed|deselected)\b"), 1, 2),
-    (re.compile(r"\b(Tests run|Failures|Errors|Skipped): (\d{1,9})"), 2, 1),
+    (
+        re.compile(
+            r"\b(?P<number>\d{1,9}) (?:(?:tests?|specs?|checks?|cases?|features?|scenarios?|steps?) )?"
+            r"(?P<name>passed|failed|skipped|errors?|ignored|xfailed|xpassed|deselected)\b"
+        ),
+        "number",
+        "name",
+    ),
+    (re.compile(r"\b(?P<name>Tests run|Failures|Errors|Skipped): (?P<number>\d{1,9})"), "number", "name"),
 )
 _names = {"failures": "failed", "error": "errors", "xpassed": "passed", "tests run": "tests", "ignored": "skipped"}
 
@@ -241,6 +248,8 @@ def sums(text: str) -> dict[str, int]:
             for found in pattern.finditer(line[:LINE_MAX]):
                 key = _names.get(found[name].lower(), found[name].lower())
                 counts[key] = counts.get(key, 0) + int(found[number])
+    if not any(counts.values()) and not counts.keys() & {"tests", "passed"}:
+        return {}  # only what did not happen was said: "0 failed"
     if counts and "tests" not in counts:
         counts["tests"] = sum(count for name, count in counts.items() if name != "deselected")
     return counts

@@ -25,12 +25,12 @@ from handrail.rules.toolchain.comparing.hidden_failures import (
     own_modules,
     test_side,
     weakened,
-    whole_demands,
 )
 from handrail.rules.toolchain.comparing.hiding import is_setting
 from handrail.rules.toolchain.comparing.lost_tests import losses, skipped_since
 from handrail.rules.toolchain.comparing.old_view import OldFiles, in_view, is_test_like, old_files, present_files
 from handrail.rules.toolchain.comparing.product_questions import answered, right_only_if_tested
+from handrail.rules.toolchain.comparing.whole_tests import asserting, is_less
 from handrail.rules.toolchain.parameters import VERSIONS, depends_on, planned, planned_at
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import Canary, CanaryVerdict, CannotRun, Result, Task, TaskKind, heard_of
@@ -122,7 +122,7 @@ class TestSuite:
         if side.suspects and not found:
             without = await self._tried(plan, site, old.only(side.hiding))
             found += hidden(self.card, side, now, without, before)
-        if (side.changed or side.data) and not found:
+        if (side.changed or side.data or side.rebound) and not found:
             as_it_was = await self._tried(plan, site, old.only(mine))
             is_strict = self.parameters.get("expectations") == "kept"
             against, remarks = less_demanding(self.card, side, now, as_it_was, is_strict=is_strict)
@@ -144,6 +144,7 @@ class TestSuite:
         if not self.results or any(result.tests for result in self.results):
             return []
         side, mine = await asyncio.to_thread(self._test_side, old, site)
+        mine |= asserting(old)
         said = await self._failing_then(old.only(mine), site) if mine else ""
         if not said or await self._failing_then(old, site):
             return []  # it succeeds, or it failed at the start already
@@ -155,9 +156,9 @@ class TestSuite:
 
     def _is_less(self, old: OldFiles, side: TestSide, mine: Collection[str]) -> bool:
         """Whether tests without names are less than they were: steered otherwise, or with fewer values compared."""
-        was, now = whole_demands(old, present_files(old, project_of(self.setting)), mine)
+        contents = present_files(old, project_of(self.setting))
         is_strict = self.parameters.get("expectations") == "kept"
-        return is_strict or now < was or bool(side.suspects) or any(map(is_setting, mine))
+        return is_strict or is_less(old, contents, mine) or bool(side.suspects) or any(map(is_setting, mine))
 
     async def _failing_then(self, old: OldFiles, site: Site) -> str:
         """How the commands of the start fail with these files as they were; empty if they succeed."""

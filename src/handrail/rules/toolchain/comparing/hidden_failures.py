@@ -24,10 +24,10 @@ from handrail.rules.toolchain.comparing.hiding import (
 )
 from handrail.rules.toolchain.comparing.lost_tests import function_of
 from handrail.rules.toolchain.comparing.old_view import OldFiles, is_steering, is_test_like
+from handrail.rules.toolchain.comparing.stand_ins import StandIn, stand_ins, standing_in
 from handrail.rules.toolchain.comparing.weaker_assertions import (
     Demands,
     demands,
-    demands_in_words,
     demands_less,
     weaker,
 )
@@ -35,6 +35,7 @@ from handrail.rules.toolchain.task import Result
 
 ASSERTIONS: Final = frozenset({"AssertionError", "Failed", "failureException", "ComparisonFailure", "Error", ""})
 """The kinds of error of a failed assertion; runners that do not say which it was count, too."""
+GO: Final = ".go"
 SHOWN_MAX: Final = 3
 FIX_PRODUCT: Final = "fix the product; what tests replace or leave out must not be what they are about"
 RESTORE_IT: Final = (
@@ -55,6 +56,8 @@ class ChangedTest(Struct, frozen=True):
     def is_meant(self, test: str) -> bool:
         """Whether a runner's name for a test stands for this one."""
         function = function_of(test)
+        if self.path.endswith(GO):  # named by the package
+            return function.endswith(f"::{self.name}")
         if (
             "::" in function
             and not function.startswith(("::", f"{self.path}::"))
@@ -74,6 +77,8 @@ class TestSide(Struct, frozen=True):
     changed: tuple[ChangedTest, ...] = ()
     data: tuple[str, ...] = ()
     """The files that tests compare with, as far as they were there and are others now: snapshots, wanted results."""
+    rebound: tuple[StandIn, ...] = ()
+    """Names of the product that mean something else now."""
 
     @property
     def hiding(self) -> frozenset[str]:
@@ -85,13 +90,15 @@ def test_side(old: OldFiles, now: Mapping[str, bytes], own: frozenset[str]) -> T
     """What changed in tests and settings; `now` has the files of now by path, without those that are gone."""
     paths = [path for path in old.contents if is_of_tests(path, old, now)]
     every = [one for path in paths for one in suspects(path, old.contents[path], now.get(path, b""), own)]
-    changed = [one for path in paths if path.endswith(CODE) for one in _changed(path, old, now)]
+    changed = [one for path in paths if path.endswith((*CODE, GO)) for one in _changed(path, old, now)]
     data = [path for path in paths if _is_data(path, old)]
-    return TestSide(tuple(one for one in every if not one.inside), tuple(changed), tuple(data))
+    code = [path for path in paths if path.endswith(CODE)]
+    rebound = [one for path in code for one in stand_ins(path, old.contents[path], now.get(path, b""))]
+    return TestSide(tuple(one for one in every if not one.inside), tuple(changed), tuple(data), tuple(rebound))
 
 
 def _is_data(path: str, old: OldFiles) -> bool:
-    is_other = path.endswith(CODE) or is_setting(path) or is_test_script(path) or is_steering(path)
+    is_other = path.endswith((*CODE, GO)) or is_setting(path) or is_test_script(path) or is_steering(path)
     return old.contents[path] is not None and not is_other
 
 
@@ -121,14 +128,6 @@ def _changed(path: str, old: OldFiles, now: Mapping[str, bytes]) -> Iterator[Cha
     for name, was in before.items():
         if name in after and after[name].text != was.text:
             yield ChangedTest(path, name, was, after[name])
-
-
-def whole_demands(old: OldFiles, now: Mapping[str, bytes], paths: Collection[str]) -> tuple[int, int]:
-    """How many values test files demand as a whole, at the start and now: of a script that is one test."""
-    own = [path for path in paths if path.endswith(CODE)]
-    before = (demands_in_words((old.contents[path] or b"").decode(errors="replace")) for path in own)
-    after = (demands_in_words(now.get(path, b"").decode(errors="replace")) for path in own)
-    return sum(one.values for one in before), sum(one.values for one in after)
 
 
 def weakened(card: RuleCard, side: TestSide) -> Iterator[Finding]:
@@ -164,6 +163,7 @@ def less_demanding(
     pairs = [(one, flip) for flip in failing for one in side.changed if one.is_meant(flip[0])]
     judged = [_judged(card, one, flip, is_strict=is_strict) for one, flip in pairs]
     judged += [(is_strict, found) for found in _by_data(card, side, failing)]
+    judged += [(True, found) for found in standing_in(card, side.rebound, failing)]
     against, seen = ([found for is_against, found in judged if is_against is wanted] for wanted in (True, False))
     return against, seen
 

@@ -43,6 +43,8 @@ OF_CASES: Final = re.compile(
 UNREADABLE: Final = "it can't be read"
 HARMLESS_HOOKS: Final = frozenset({"pytest_addoption"})
 CODE: Final = (".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx")
+REQUESTS: Final = frozenset({"request", "item", "pyfuncitem", "node"})
+"""What hooks and fixtures call the test that is run."""
 TEST_SECTIONS: Final = ("pytest", "tool:pytest")
 OF_RUNNERS: Final = ("jest", "vitest", "mocha", "ava", "tap", "imports", "nyc", "c8")
 
@@ -251,7 +253,8 @@ def _is_near(target: ast.expr, roots: Mapping[str, bool], own: frozenset[str]) -
     """Whether what is replaced belongs to the product or to what runs tests; so does what is not known."""
     if isinstance(target, ast.Constant):
         return str(target.value).partition(".")[0] in own | MACHINERY
-    return roots.get(_root(target), isinstance(target, ast.Call | ast.Name))
+    is_of_test = _root(target) in REQUESTS and _last(target) in {"module", "obj", "cls", "function", "instance"}
+    return is_of_test or roots.get(_root(target), isinstance(target, ast.Call | ast.Name))
 
 
 def _rebound(body: list[ast.stmt]) -> Iterator[tuple[int, str, str]]:

@@ -27,7 +27,8 @@ from handrail.rules.toolchain.task import Task
 PYTHONPATH: Final = "PYTHONPATH"
 
 _test_like = re.compile(
-    r"(?:^|/)(?:tests?|__tests__|specs?|testing)/|(?:^|/)(?:test_|conftest|tests?[.-])[^/]*$|[._-](?:tests?|spec)\.[^/]*$"
+    r"(?:^|/)(?:tests?|__tests__|specs?|testing|features)/|(?:^|/)(?:test_|conftest|tests?[.-])[^/]*$|[._-](?:tests?|spec)\.[^/]*$"
+    r"|\.feature$"
 )
 _steering = re.compile(
     r"(?:^|/)(?:conftest\.py|sitecustomize\.py|usercustomize\.py|\.?pytest\.(?:ini|toml)|tox\.ini|setup\.cfg"

@@ -53,6 +53,26 @@ EXISTING: Final = re.compile(r"^assert(?:True|False|_|IsNone|IsNotNone|NotEqual|
 EMPTY: Final = ("True", "False", "None", "0", "''", "[]", "{}", "()", "set()")
 """What a bare `assert` demands as well, so that nothing is lost by it."""
 
+JAVASCRIPT: Final = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx")
+
+_py_values = re.compile(
+    r"^[ \t]*assert\b[^\n]{0,500}?==|\.assert(?:Equals?|AlmostEqual|Is)\("
+    r"|\.assert(?:List|Dict|Set|Tuple|Sequence|MultiLine|Count)Equal\("
+    r"|\bassert_(?:equals?|almost_equal|array_equal|allclose|frame_equal)\(",
+    re.MULTILINE,
+)
+_c_values = re.compile(
+    r"^[ \t]*(?!#)[^\n/]{0,200}?\b(?:\w{0,20}(?:assert|ASSERT|EXPECT|REQUIRE|CHECK)\w{0,40}!?\s*"
+    r"\([^\n]{0,500}?(?:==|\bstrn?cmp\b|\bmemcmp\b)|\w{1,40}(?:_eq|_EQ|equal|EQUAL|STREQ)\w{0,20}!?\s*\()",
+    re.MULTILINE,
+)
+_go_test = re.compile(r"^func (Test\w*)\(.*?^\}", re.MULTILINE | re.DOTALL)
+_go_values = re.compile(
+    r"[!=]=|\b(?:reflect\.DeepEqual|cmp\.(?:Diff|Equal)|bytes\.Equal|slices\.Equal|maps\.Equal|errors\.(?:Is|As))\b"
+    r"|\b(?:assert|require|is)\.\w*(?:Equal|Error|Len|Contains|True|False|Nil)\w*\("
+    r"|\b\w{1,20}\.(?:Error|Fatal)f?\(|\b\w{1,20}\.Fail(?:Now)?\("
+)
+_comment = re.compile(r"//[^\n]*")
 _js_expect = re.compile(r"(?<![\w$.])expect\s*\(")
 _js_matcher = re.compile(r"\s*((?:\.\s*[A-Za-z_$]{1,40}\s*){1,8})")
 _js_assert = re.compile(r"(?<![\w$.])assert(?:\s*\.\s*(\w{1,40}))?\s*\(")
@@ -86,6 +106,8 @@ def demands(path: str, source: bytes) -> dict[str, Demands]:
     """What each test of a file demands, by its name as in written_tests; none if the file can't be read."""
     if len(source) > SOURCE_BYTES_MAX:
         return {}
+    if path.endswith(".go"):
+        return dict(_in_go(source.decode(errors="replace")))
     if not path.endswith(".py"):
         return {title: demands_in_words(body) for title, body in javascript_bodies(source.decode(errors="replace"))}
     try:
@@ -192,6 +214,22 @@ def demands_in_words(body: str) -> Demands:
         found[subject] = max(found.get(subject, demand), demand)
     values = sum(demand is Demand.VALUE for _, demand in every)
     return Demands(found, frozenset(), values, " ".join(body.split()))
+
+
+def _in_go(text: str) -> Iterator[tuple[str, Demands]]:
+    """What each test in Go compares and reports; which value that is about is not known."""
+    for found in _go_test.finditer(text):
+        body = _comment.sub("", found[0])
+        values = sum(1 for _ in islice(_go_values.finditer(body), SUBJECTS_MAX))
+        yield found[1], Demands({}, frozenset(), values, " ".join(body.split()))
+
+
+def values_in(path: str, text: str) -> int:
+    """How many values a file demands as a whole, in any language."""
+    if path.endswith(JAVASCRIPT):
+        return demands_in_words(text).values
+    found = _py_values if path.endswith(".py") else _c_values
+    return sum(1 for _ in islice(found.finditer(text), SUBJECTS_MAX))
 
 
 def _in_words(body: str) -> Iterator[tuple[str, Demand]]:

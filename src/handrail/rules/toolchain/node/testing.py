@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from handrail.domain.checks.finding import FixedBy
 from handrail.engine.sandbox import Ran
 from handrail.rules.files.project import is_in
+from handrail.rules.toolchain.in_folder import in_folder
 from handrail.rules.toolchain.installed.installation import text_of
 from handrail.rules.toolchain.installed.node_managers import by_yarn, manager
 from handrail.rules.toolchain.node.canary import canary_of
@@ -82,7 +83,7 @@ def test_tasks(
         if below is not None:
             part = site.below(call.folder)
             task = _task(part, below, node, call)
-            tasks.append(_in_folder(task if call.folder in seen else _without_only(part, task), call.folder, site))
+            tasks.append(in_folder(task if call.folder in seen else _without_only(part, task), call.folder, site))
             seen.add(call.folder)
     if tasks:
         return tasks
@@ -230,25 +231,6 @@ def _by_npm(site: Site, asked: TaskOptions, node: FoundProgram, call: RunnerCall
         return CannotRun(message="there is no npm here", fix="install npm, which comes with Node")
     task = _tests((str(npm.path), "run", "--silent", call.script, *asked.args), (npm, node), generic_result, call)
     return _prepared(task, site, node, call)
-
-
-def _in_folder(task: Task | CannotRun, folder: str, site: Site) -> Task | CannotRun:
-    """The task in a package: what it says about files and tests is named from the site."""
-    if isinstance(task, CannotRun) or not folder:
-        return task
-    own = task.read
-
-    def read(ran: Ran) -> Result:
-        result = own(ran)
-        problems = tuple(replace(one, file=_named(one.file, folder, site)) for one in result.problems)
-        tests = {f"{folder}/{name}" if "::" in name else f"{folder}::{name}": how for name, how in result.tests.items()}
-        return replace(result, problems=problems, tests=tests)
-
-    return replace(task, read=read, folder=folder)
-
-
-def _named(file: str, folder: str, site: Site) -> str:
-    return file if not file or file.startswith(("/", "file:")) else str(site.folder / folder / file)
 
 
 def _by_manager(site: Site, asked: TaskOptions, node: FoundProgram, package: Mapping[str, Any]) -> Task | None:
