@@ -232,3 +232,14 @@ async def test_a_start_that_git_has_removed_is_for_a_person_to_fix(rule: Rule, t
     assert "is gone: it was amended or rebased away" in found.message
     assert found.fixed_by is FixedBy.PERSON
     assert found.fix.startswith("start the run again")
+
+
+async def test_what_a_sparse_checkout_leaves_out_since_then_has_changed(project: Path) -> None:
+    run = await started(project)
+    git(project, "sparse-checkout", "set", "--no-cone", "/*", "!/docs")
+    assert not (project / "docs").exists()
+    assert "docs/c.md has changed" in " ".join(await said(files_unchanged, run, paths=["docs"]))
+    of_sparse = await started(project)
+    assert await said(files_unchanged, of_sparse, paths=["docs", "src"]) == [], "it was so at the start"
+    git(project, "sparse-checkout", "disable")
+    assert await said(files_unchanged, of_sparse, paths=["src"]) == []

@@ -17,11 +17,11 @@ from msgspec.structs import replace
 from handrail.domain.checks.finding import FixedBy
 from handrail.domain.run.baseline import Baseline
 from handrail.engine.checking.rule import Setting
-from handrail.rules.files.git import branch_of, changes, commit_of, present
+from handrail.rules.files.git import apart_files, branch_of, changes, commit_of, present
 from handrail.rules.files.git_facts import NoRepository, git_program, is_marked
 from handrail.rules.files.git_language import EMPTY, Changed, Changes
 from handrail.rules.files.git_process import WORDS_MAX, GitUnavailable
-from handrail.rules.files.ignoring.ignore_rules import BY_RULES, OUTER, Since
+from handrail.rules.files.ignoring.ignore_rules import BY_NAMES, BY_RULES, OUTER, SPARSE, Since, mark_of_apart
 from handrail.rules.files.ignoring.newly_ignored import newly_ignored, outer_mark
 from handrail.rules.files.project import ProjectFiles, project_at
 from handrail.rules.files.tree import UNKNOWN, files_in, listed_digest, marks_of
@@ -59,6 +59,7 @@ async def observed(root: Path, *, private: Sequence[Path] = ()) -> Baseline | No
             dirty = await asyncio.to_thread(marks_of, project, paths[:DIRTY_MAX], until_s=until_s)
             # Rules of ignoring outside of the project decide what counts as its files: they must not change unseen.
             dirty[OUTER] = await outer_mark(project)
+            dirty |= {SPARSE: mark_of_apart(found.apart)} if found.apart else {}
     except NoRepository:
         return await asyncio.to_thread(_without_repository, project, until_s)
     except (GitUnavailable, TimeoutError) as error:
@@ -151,9 +152,13 @@ async def changes_since(project: ProjectFiles, since: Since) -> Changes:
     """What has changed since then, committed or not; also what was not committed then and is gone now."""
     await require_start(project, since)
     found = await changes(project, since.commit)
-    now = await _marks_now(project, since)
+    left_out, now = await apart_files(project), await _marks_now(project, since)
     hidden = await newly_ignored(project, since.rules)
     listed = {one.path: one for one in with_hidden(found, hidden).files}
+    # Git takes what a sparse checkout leaves out for unchanged: if it leaves out something else now, it is gone.
+    if since.dirty.get(SPARSE, BY_NAMES) != mark_of_apart(left_out):
+        gone = await asyncio.to_thread(lambda: [one for one in left_out if not (project.root / one).exists()])
+        listed |= {path: Changed(path, deleted=1) for path in project.not_private(gone)}
     # What was uncommitted then and is clean now was changed as well: git alone would not list it.
     other = {path: Changed(path) for path in since.dirty if not _is_same(since, now, path)}
     files = {path: one for path, one in {**other, **listed}.items() if not _is_same(since, now, path)}
@@ -177,6 +182,8 @@ async def _marks_now(project: ProjectFiles, since: Since) -> dict[str, str]:
     now = await asyncio.to_thread(marks_of, project, since.dirty)
     if since.dirty.get(OUTER, "").startswith(BY_RULES):
         now[OUTER] = await outer_mark(project)
+    if SPARSE in since.dirty:
+        now[SPARSE] = mark_of_apart(await apart_files(project))
     return now
 
 

@@ -53,6 +53,7 @@ from handrail.rules.files.git_language import (
     Changes,
     Hidden,
     Present,
+    apart,
     as_environment,
     counted,
     explained,
@@ -231,7 +232,7 @@ async def present(project: ProjectFiles) -> Present:
         files = sorted({one[2:] for one in texts(listed)})
         dirty = await asyncio.to_thread(_uncommitted, repository, status)
         dirty += await _in_submodules(repository)
-        return Present(repository.base, branch, dirty, files)
+        return Present(repository.base, branch, dirty, files, apart(listed))
 
 
 async def commit_of(project: ProjectFiles, against: str) -> str:
@@ -273,6 +274,16 @@ async def hidden_files(project: ProjectFiles) -> tuple[Hidden, ...]:
         message = f"git ignores more than {HIDDEN_MAX:,} files one by one"
         raise GitUnavailable(message, "let it ignore their folders", FixedBy.AGENT)
     return listing.hidden
+
+
+async def apart_files(project: ProjectFiles) -> list[str]:
+    """The files that a sparse checkout leaves out."""
+    facts = await facts_of(project)
+    listing = await asyncio.to_thread(known_listing, project, facts, await _ignored(facts))
+    if listing is None:
+        async with borrowed(project, "HEAD") as repository:
+            listing = await repository.listing()
+    return apart(listing.said)
 
 
 async def version_of(project: ProjectFiles) -> str:

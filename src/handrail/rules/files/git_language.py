@@ -73,6 +73,8 @@ class Present(Struct, frozen=True):
     uncommitted: tuple[Changed, ...]
     files: list[str]
     """All files that git tracks or would add."""
+    apart: list[str]
+    """Those of them that a sparse checkout leaves out."""
 
 
 class Hidden(Struct, frozen=True):
@@ -130,6 +132,11 @@ def linked(said: bytes) -> list[str]:
 def others(listed: bytes) -> list[str]:
     """The files that git does not track, from `ls-files -v -z`."""
     return [one[2:].decode(errors="surrogateescape") for one in listed.split(b"\0") if one.startswith(b"? ")]
+
+
+def apart(listed: bytes) -> list[str]:
+    """The files that are in the index and left out of the work tree, from `ls-files -v -z`: of a sparse checkout."""
+    return [one[2:].decode(errors="surrogateescape") for one in listed.split(b"\0") if one[:2] in {b"S ", b"s "}]
 
 
 def ignored_names(said: bytes) -> list[str]:

@@ -8,6 +8,7 @@ import pytest
 
 from handrail.rules.files.project import project_at
 from handrail.rules.toolchain.python_projects.own_command import OwnCommand, own_command
+from handrail.rules.toolchain.python_projects.own_script import OwnScript, own_script
 from handrail.rules.toolchain.site import site_at
 from rules.on_project import write
 
@@ -82,3 +83,29 @@ def test_the_words_that_say_what_is_tested_are_taken(
 )
 def test_what_is_not_understood_leaves_the_runner_to_find_its_tests(tmp_path: Path, files: dict[str, str]) -> None:
     assert command_of(tmp_path, files) is None
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        makefile("PYTHONPATH=src SHOP=1 $(PYTHON) -m pytest"),
+        {"Makefile": "export PYTHONPATH := src\nexport SHOP = 1\ntest:\n\tpytest\n"},
+        {"tox.ini": "[testenv]\nsetenv =\n    PYTHONPATH = src\n    SHOP = 1\ncommands = pytest {posargs}\n"},
+    ],
+)
+def test_the_variables_that_it_sets_are_taken(tmp_path: Path, files: dict[str, str]) -> None:
+    found = command_of(tmp_path, files)
+    assert found is not None
+    assert found.env == {"PYTHONPATH": "src", "SHOP": "1"}
+
+
+def test_a_command_that_calls_no_known_runner_is_run_as_it_is(tmp_path: Path) -> None:
+    def script_of(name: str, files: dict[str, str]) -> OwnScript | None:
+        write(tmp_path / name, files)
+        return own_script(site_at(project_at((tmp_path / name).resolve(), ())))
+
+    assert script_of("make", makefile("$(PYTHON) run_tests.py")) == OwnScript("test", (), {})
+    tox = {"tox.ini": "[testenv]\ncommands =\n    behave\n    python more.py\n"}
+    assert script_of("tox", tox) == OwnScript("", ("behave", "python more.py"), {})
+    assert script_of("open", {"tox.ini": "[testenv]\ncommands = behave {envtmpdir}\n"}) is None
+    assert script_of("none", {"a.py": ""}) is None

@@ -16,6 +16,10 @@ OUTER: Final = ".git/info/exclude"
 """Stands for all patterns outside of the work tree, also those of `core.excludesFile`."""
 BY_RULES: Final = "rules:"
 """How the mark of `OUTER` starts. In older journals it is that of the file."""
+SPARSE: Final = ".git/info/sparse-checkout"
+"""Stands for the files that a sparse checkout leaves out; not there if it leaves out none."""
+BY_NAMES: Final = "sparse:"
+"""How the mark of `SPARSE` starts."""
 IN_TREE: Final = ".gitignore"
 
 _entry = re.compile(rb"([0-9a-f]+) blob (\d+)\n")
@@ -67,6 +71,12 @@ def mark_of_patterns(text: bytes) -> str:
     lines = (line for line in text.splitlines() if not line.startswith(b"#"))
     patterns = b"\n".join(line for line in lines if line.strip())
     return BY_RULES + (hashlib.sha256(patterns).hexdigest()[:32] if patterns else "")
+
+
+def mark_of_apart(names: Sequence[str]) -> str:
+    """The mark of the files that a sparse checkout leaves out."""
+    listed = "\0".join(sorted(names)).encode(errors="surrogateescape")
+    return BY_NAMES + (hashlib.sha256(listed).hexdigest()[:32] if names else "")
 
 
 def is_inner(one: Hidden) -> bool:
