@@ -152,17 +152,22 @@ async def changes_since(project: ProjectFiles, since: Since) -> Changes:
     """What has changed since then, committed or not; also what was not committed then and is gone now."""
     await require_start(project, since)
     found = await changes(project, since.commit)
-    left_out, now = await apart_files(project), await _marks_now(project, since)
+    now = await _marks_now(project, since)
+    # Git takes what a sparse checkout leaves out for unchanged: if it leaves out something else now, it is gone.
+    left_out = await apart_files(project)
     hidden = await newly_ignored(project, since.rules)
     listed = {one.path: one for one in with_hidden(found, hidden).files}
-    # Git takes what a sparse checkout leaves out for unchanged: if it leaves out something else now, it is gone.
     if since.dirty.get(SPARSE, BY_NAMES) != mark_of_apart(left_out):
-        gone = await asyncio.to_thread(lambda: [one for one in left_out if not (project.root / one).exists()])
-        listed |= {path: Changed(path, deleted=1) for path in project.not_private(gone)}
+        listed |= await asyncio.to_thread(_gone, project, left_out)
     # What was uncommitted then and is clean now was changed as well: git alone would not list it.
     other = {path: Changed(path) for path in since.dirty if not _is_same(since, now, path)}
     files = {path: one for path, one in {**other, **listed}.items() if not _is_same(since, now, path)}
     return replace(found, files=tuple(files[path] for path in sorted(files)))
+
+
+def _gone(project: ProjectFiles, names: Sequence[str]) -> dict[str, Changed]:
+    absent = [one for one in names if not (project.root / one).exists()]
+    return {path: Changed(path, deleted=1) for path in project.not_private(absent)}
 
 
 def with_hidden(found: Changes, hidden: Sequence[str]) -> Changes:

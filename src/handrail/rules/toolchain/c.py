@@ -89,9 +89,9 @@ def _test(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
 def _test_target(site: Site) -> str:
     """What the Makefile, or a file that it includes, calls its tests; empty if it has none."""
     text = site.text(_makefile(site))
-    included = [name for found in _included.finditer(text) for name in found[1].split() if "$" not in name]
-    every = [text, *(site.text(name) for name in included[:INCLUDED_MAX] if site.has(name))]
-    known = {name for one in every for found in _targets.finditer(one) for name in found[1].split()}
+    included = " ".join(found[1] for found in _included.finditer(text)).split()
+    every = [text, *map(site.text, filter(site.has, included[:INCLUDED_MAX]))]
+    known = " ".join(found[1] for found in _targets.finditer("\n".join(every))).split()
     return next((name for name in TARGETS if name in known), "")
 
 

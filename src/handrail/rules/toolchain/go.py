@@ -44,6 +44,7 @@ OUTPUT_LINES_MAX: Final = 200
 MODULE, WORKSPACE = "go.mod", "go.work"
 MODULES_MAX: Final = 20
 
+_remark = re.compile(r"//[^\n]*")
 _used = re.compile(r"^use[ \t]+(?:\(([^)]*)\)|([^\s(]+))", re.MULTILINE)
 _place = re.compile(r"^\s{1,20}([\w./-]{1,300}\.go):(\d{1,7}): ?([^\n]*)")
 _diffed = re.compile(r"^diff (?:-u )?(\S{1,300}?\.go)(?:\.orig)? \S")
@@ -61,11 +62,13 @@ def _each(
 ) -> Sequence[Task | CannotRun]:
     if asked.paths or any(map(site.has, (MODULE, WORKSPACE))):
         return planned(site, asked)
-    folders = [one.removesuffix(f"/{MODULE}") for one in site.files if one.endswith(f"/{MODULE}")]
-    apart = [one for one in folders if "testdata" not in one.split("/")][:MODULES_MAX]
-    if not apart:
-        return planned(site, asked)
-    return [in_folder(one, folder, site) for folder in apart for one in planned(site.below(folder), asked)]
+    return [in_folder(one, folder, site) for folder in _apart(site) for one in planned(site.below(folder), asked)]
+
+
+def _apart(site: Site) -> list[str]:
+    """The folders of modules below one that is none; itself if there are none."""
+    modules = (one.removesuffix(f"/{MODULE}") for one in site.sources(f"/{MODULE}"))
+    return [one for one in modules if "testdata" not in one.split("/")][:MODULES_MAX] or [""]
 
 
 def _task_of(site: Site, words: Sequence[str], asked: TaskOptions, read: Read, fix: str) -> Sequence[Task | CannotRun]:
@@ -82,13 +85,16 @@ def _task_of(site: Site, words: Sequence[str], asked: TaskOptions, read: Read, f
 
 def _everything(site: Site) -> tuple[str, ...]:
     """All packages of a module; of a workspace those of all its modules: beside them, `./...` names none."""
-    if site.has(MODULE) or not site.has(WORKSPACE):
-        return ("./...",)
-    text = re.sub(r"//[^\n]*", "", site.text(WORKSPACE))
-    named = [word for found in _used.finditer(text) for word in (found[1] or found[2]).split()]
-    folders = dict.fromkeys(one.strip('"`').removeprefix("./").rstrip("/") for one in named)
+    folders = _workspace(site) if not site.has(MODULE) and site.has(WORKSPACE) else []
     inside = [one for one in folders if not one.startswith(("/", "..", "-"))]
-    return tuple(f"./{one}/..." if one not in {"", "."} else "./..." for one in inside) or ("./...",)
+    return tuple(f"./{one}/...".replace("./.", ".").replace("//", "/") for one in inside) or ("./...",)
+
+
+def _workspace(site: Site) -> list[str]:
+    """The folders of its modules."""
+    text = _remark.sub("", site.text(WORKSPACE))
+    named = " ".join(found[1] or found[2] for found in _used.finditer(text)).split()
+    return list(dict.fromkeys(one.strip('"`').removeprefix("./").rstrip("/") for one in named))
 
 
 def _build(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:

@@ -21,7 +21,7 @@ from handrail.rules.toolchain.probe import SEAL, assignment, flaws, json_text, p
 from handrail.rules.toolchain.program import FoundProgram, find
 from handrail.rules.toolchain.python_projects.django import Django, django_at
 from handrail.rules.toolchain.python_projects.own_command import OwnCommand, own_command
-from handrail.rules.toolchain.python_projects.own_script import own_script
+from handrail.rules.toolchain.python_projects.own_script import OwnScript, own_script
 from handrail.rules.toolchain.reading import generic_result
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import (
@@ -103,15 +103,17 @@ def _tested(site: Site, asked: TaskOptions, also: str) -> Sequence[Task | Cannot
     """The tests by the project's own runner; `also` is a package that must be there, too."""
     found = list(_interpreters(site))
     usable = [one for one in found if not also or one.has(also)]
-    own = own_command(site) or OwnCommand("")
-    task = (
-        _by_command(site, asked, usable, own, cover=bool(also))
-        or (_by_script(site, asked, usable) if not own.runner and not also else None)
-        or _by_kind(site, asked, usable, own, cover=bool(also))
-    )
+    task = _planned(site, asked, usable, own_command(site) or OwnCommand(""), cover=bool(also))
     if task:
         return [task]
     return [_missing(found, _lacking(site, found, also)) if found else NO_PYTHON]
+
+
+def _planned(site: Site, asked: TaskOptions, usable: Sequence[Python], own: OwnCommand, *, cover: bool) -> Task | None:
+    by_script = None if own.runner or cover else _by_script(site, asked, usable)
+    return by_script or (
+        _by_command(site, asked, usable, own, cover=cover) or _by_kind(site, asked, usable, own, cover=cover)
+    )
 
 
 def _interpreters(site: Site) -> Iterator[Python]:
@@ -138,13 +140,16 @@ def _by_script(site: Site, asked: TaskOptions, usable: Sequence[Python]) -> Task
     """As the project's own command does, if there are no tests that a runner would find."""
     if not usable or asked.paths or _has_pytest_settings(site) or any(map(_test_file.search, site.sources(".py"))):
         return None
-    script, make = own_script(site), find(site, "make", "gmake")
-    if script is None or (script.make and make is None):
+    script = own_script(site)
+    return _by_lines(site, asked, usable[0], script) if script else None
+
+
+def _by_lines(site: Site, asked: TaskOptions, python: Python, script: OwnScript) -> Task | None:
+    make = find(site, "make", "gmake") if script.make else None
+    if script.make and make is None:
         return None
-    python = usable[0]
-    programs = (_program(python), *([make] if script.make and make else []))
-    by_make = (str(make.path), script.make) if make else ()
-    argv = by_make if script.make else ("/bin/sh", "-c", " && ".join(script.lines))
+    argv = (str(make.path), script.make) if make else ("/bin/sh", "-c", " && ".join(script.lines))
+    programs = (_program(python), *filter(None, [make]))
     env = {**QUIET, "PYTHONUSERBASE": str(user_base()), **_own_env(site, script.env)}
     fix = "fix the code, or the test if that is wrong"
     return Task(argv=(*argv, *asked.args), read=generic_result, programs=programs, fix=fix, env=env, writable=True)

@@ -248,11 +248,14 @@ def sums(text: str) -> dict[str, int]:
             for found in pattern.finditer(line[:LINE_MAX]):
                 key = _names.get(found[name].lower(), found[name].lower())
                 counts[key] = counts.get(key, 0) + int(found[number])
+    return _with_total(counts)
+
+
+def _with_total(counts: dict[str, int]) -> dict[str, int]:
     if not any(counts.values()) and not counts.keys() & {"tests", "passed"}:
         return {}  # only what did not happen was said: "0 failed"
-    if counts and "tests" not in counts:
-        counts["tests"] = sum(count for name, count in counts.items() if name != "deselected")
-    return counts
+    total = sum(count for name, count in counts.items() if name != "deselected")
+    return {**counts, "tests": counts.get("tests", total)}
 
 
 def generic_result(ran: Ran) -> Result:

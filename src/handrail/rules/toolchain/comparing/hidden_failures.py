@@ -56,10 +56,9 @@ class ChangedTest(Struct, frozen=True):
     def is_meant(self, test: str) -> bool:
         """Whether a runner's name for a test stands for this one."""
         function = function_of(test)
-        if self.path.endswith(GO):  # named by the package
-            return function.endswith(f"::{self.name}")
         if (
-            "::" in function
+            not self.path.endswith(GO)  # named by the package
+            and "::" in function
             and not function.startswith(("::", f"{self.path}::"))
             and "/" in function.partition("::")[0]
         ):
@@ -89,12 +88,15 @@ class TestSide(Struct, frozen=True):
 def test_side(old: OldFiles, now: Mapping[str, bytes], own: frozenset[str]) -> TestSide:
     """What changed in tests and settings; `now` has the files of now by path, without those that are gone."""
     paths = [path for path in old.contents if is_of_tests(path, old, now)]
-    every = [one for path in paths for one in suspects(path, old.contents[path], now.get(path, b""), own)]
+    outside = [one for path in paths for one in _outside(path, old, now, own)]
     changed = [one for path in paths if path.endswith((*CODE, GO)) for one in _changed(path, old, now)]
     data = [path for path in paths if _is_data(path, old)]
-    code = [path for path in paths if path.endswith(CODE)]
-    rebound = [one for path in code for one in stand_ins(path, old.contents[path], now.get(path, b""))]
-    return TestSide(tuple(one for one in every if not one.inside), tuple(changed), tuple(data), tuple(rebound))
+    rebound = [one for path in paths for one in stand_ins(path, old.contents[path], now.get(path, b""))]
+    return TestSide(tuple(outside), tuple(changed), tuple(data), tuple(rebound))
+
+
+def _outside(path: str, old: OldFiles, now: Mapping[str, bytes], own: frozenset[str]) -> Iterator[Suspect]:
+    yield from (one for one in suspects(path, old.contents[path], now.get(path, b""), own) if not one.inside)
 
 
 def _is_data(path: str, old: OldFiles) -> bool:

@@ -9,19 +9,23 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
 from handrail.domain.checks.finding import Finding
 from handrail.domain.checks.rule import RuleCard
 from handrail.rules.function_rule import found_at
-from handrail.rules.toolchain.comparing.written_tests import SOURCE_BYTES_MAX, FunctionNode
+from handrail.rules.toolchain.comparing.written_tests import SOURCE_BYTES_MAX
 
 PATCHING: Final = frozenset({"patch", "object", "setattr", "setitem", "multiple"})
 OTHERS: Final = frozenset({*sys.stdlib_module_names, "pytest", "hypothesis", "mock"})
+INSIDE: Final = (".", "#", "@/", "~/", "src/")
 SHOWN_MAX: Final = 3
+Bound: TypeAlias = tuple[str, str, int]
+"""A name, how it is bound, and where."""
+
 USE_IT: Final = "let the test use the product itself"
 
 _js_named = re.compile(
@@ -80,22 +84,24 @@ def _is_in(test: str, path: str) -> bool:
 def _in_python(before: str, now: str) -> Iterator[tuple[int, str, str]]:
     old, new = ast.parse(before), ast.parse(now)
     known = {name: module for name, module, _ in _imports(old) if module.partition(".")[0] not in OTHERS}
-    used = {node.id for node in ast.walk(old) if isinstance(node, ast.Name)}
-    kept = {name: {module for one, module, _ in _imports(new) if one == name} for name in known}
-    for name, module, line in _imports(new):
-        if name in known and name in used and module != known[name]:
-            yield line, name, f"from {module}"
-    had = {name for name, _, _ in _bindings(old)}
-    for name, words, line in _bindings(new):
-        if name in known and name in used and name not in had:
-            yield line, name, words
-    patched = {name for name, _ in _patches(old)}
-    for name, line in _patches(new):
-        if name in known and name in used and name not in patched and kept[name]:
-            yield line, name, "it is patched"
+    used = known.keys() & {node.id for node in ast.walk(old) if isinstance(node, ast.Name)}
+    yield from _elsewhere(new, {name: known[name] for name in used})
+    yield from _added(_bindings(old), _bindings(new), used)
+    yield from _added(_patches(old), _patches(new), used & {name for name, _, _ in _imports(new)})
 
 
-def _imports(tree: ast.AST) -> Iterator[tuple[str, str, int]]:
+def _elsewhere(tree: ast.AST, known: Mapping[str, str]) -> Iterator[tuple[int, str, str]]:
+    """The names that are imported from another module."""
+    named = ((line, name, module) for name, module, line in _imports(tree))
+    yield from ((line, name, f"from {module}") for line, name, module in named if known.get(name, module) != module)
+
+
+def _added(old: Iterator[Bound], new: Iterator[Bound], names: Container[str]) -> Iterator[tuple[int, str, str]]:
+    had = {name for name, _, _ in old}
+    yield from ((line, name, words) for name, words, line in new if name in names and name not in had)
+
+
+def _imports(tree: ast.AST) -> Iterator[Bound]:
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             module = "." * node.level + (node.module or "")
@@ -104,26 +110,30 @@ def _imports(tree: ast.AST) -> Iterator[tuple[str, str, int]]:
             yield from ((one.asname or one.name.partition(".")[0], one.name, node.lineno) for one in node.names)
 
 
-def _bindings(tree: ast.Module) -> Iterator[tuple[str, str, int]]:
+def _bindings(tree: ast.Module) -> Iterator[Bound]:
     """The names that are bound by anything else than an import; not those of methods."""
-    methods = {id(one) for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for one in node.body}
+    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    methods = {id(one) for node in classes for one in node.body}
     for node in ast.walk(tree):
-        if isinstance(node, FunctionNode):
-            if id(node) not in methods:
-                yield node.name, "it is defined here", node.lineno
-            yield from ((one.arg, "it is an argument", node.lineno) for one in [*node.args.args, *node.args.kwonlyargs])
-        elif isinstance(node, ast.ClassDef):
-            yield node.name, "it is defined here", node.lineno
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id, "it is set here", node.lineno
+        if id(node) not in methods:
+            yield from _bound(node)
+        if isinstance(node, ast.arg):
+            yield node.arg, "it is an argument", node.lineno
 
 
-def _patches(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and _called(node.func) in PATCHING:
-            for text in (one.value for arg in node.args[:2] for one in ast.walk(arg) if isinstance(one, ast.Constant)):
-                if isinstance(text, str):
-                    yield text.rpartition(".")[2], node.lineno
+def _bound(node: ast.AST) -> Iterator[Bound]:
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name, "it is defined here", node.lineno
+        case ast.Name(id=name, ctx=ast.Store()):
+            yield name, "it is set here", node.lineno
+
+
+def _patches(tree: ast.AST) -> Iterator[Bound]:
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _called(node.func) in PATCHING]
+    for node in calls:
+        texts = (getattr(one, "value", None) for arg in node.args[:2] for one in ast.walk(arg))
+        yield from ((text.rpartition(".")[2], "it is patched", node.lineno) for text in texts if isinstance(text, str))
 
 
 def _called(function: ast.expr) -> str:
@@ -134,15 +144,19 @@ def _called(function: ast.expr) -> str:
 
 
 def _in_javascript(before: str, now: str) -> Iterator[tuple[int, str, str]]:
-    old, new = _js_imports(before), _js_imports(now)
-    for name, module in old.items():
-        if not module.startswith((".", "#", "@/", "~/", "src/")):
-            continue
-        line = next((at for at, text in enumerate(now.splitlines(), 1) if name in _js_word.findall(text)), 1)
-        if name in new and new[name] != module:
-            yield line, name, f"from {new[name]}"
-        elif name not in new and re.search(rf"(?:function|const|let|var|class)\s+{re.escape(name)}\b", now):
-            yield line, name, "it is defined here"
+    new, lines = _js_imports(now), now.splitlines()
+    own = {name: module for name, module in _js_imports(before).items() if module.startswith(INSIDE)}
+    for name, module in own.items():
+        if words := _js_words(name, module, new, now):
+            yield next((at for at, text in enumerate(lines, 1) if name in _js_word.findall(text)), 1), name, words
+
+
+def _js_words(name: str, module: str, new: Mapping[str, str], now: str) -> str:
+    """What a name is instead, in words; empty if it is what it was."""
+    if name in new:
+        return f"from {new[name]}" if new[name] != module else ""
+    is_here = re.search(rf"(?:function|const|let|var|class)\s+{re.escape(name)}\b", now)
+    return "it is defined here" if is_here else ""
 
 
 def _js_imports(text: str) -> Mapping[str, str]:

@@ -5,12 +5,15 @@ reading these files."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from msgspec import Struct
 
-from handrail.rules.toolchain.python_projects.test_lines import test_lines
+from handrail.rules.toolchain.python_projects.test_lines import TestLines, test_lines
 from handrail.rules.toolchain.site import Site
+
+_open = re.compile(r"[{$]")
 
 
 class OwnScript(Struct, frozen=True):
@@ -24,9 +27,9 @@ class OwnScript(Struct, frozen=True):
 
 def own_script(site: Site) -> OwnScript | None:
     """How the project tests itself; None if nothing says so, or with words that only its own tool understands."""
-    for one in test_lines(site):
-        if one.lines and one.target:
-            return OwnScript(one.target, (), one.env)
-        if one.lines and not any("{" in line or "$" in line for line in one.lines):
-            return OwnScript("", one.lines, one.env)
-    return None
+    found = [one for one in test_lines(site) if one.lines and (one.target or not _open.search(" ".join(one.lines)))]
+    return _script_of(found[0]) if found else None
+
+
+def _script_of(one: TestLines) -> OwnScript:
+    return OwnScript(one.target, (), one.env) if one.target else OwnScript("", one.lines, one.env)

@@ -20,6 +20,7 @@ _variable = re.compile(r"^([A-Za-z_][\w.-]{0,100})[ \t]*(?:\?|:{1,2})?=[ \t]*(.*
 _exported = re.compile(r"^export[ \t]+([A-Za-z_]\w{0,100})[ \t]*(?:\?|:{1,2})?=[ \t]*(.*)$", re.MULTILINE)
 _used = re.compile(r"\$[({]([A-Za-z_][\w.-]{0,100})[)}]")
 _here = re.compile(r"\$[({](?:CURDIR|PWD|shell pwd)[)}]|\$\$PWD|\$\{PWD\}")
+_set = re.compile(r"^[ \t]*([A-Za-z_]\w{0,100})[ \t]*=[ \t]*(.*)$", re.MULTILINE)
 _posargs = re.compile(r"\{posargs(?::([^{}]*))?\}")
 
 
@@ -96,9 +97,8 @@ def _of_tox(text: str) -> TestLines:
         return TestLines("tox.ini", ())
     commands = parser.get("testenv", "commands", fallback="").replace("\\\n", " ")
     filled = (_posargs.sub(lambda found: found[1] or "", _in_tox(line)) for line in commands.splitlines())
-    named = parser.get("testenv", "setenv", fallback="") or parser.get("testenv", "set_env", fallback="")
-    pairs = (line.partition("=") for line in map(_in_tox, named.splitlines()) if "=" in line)
-    env = {key.strip(): value.strip() for key, _, value in pairs if key.strip().isidentifier()}
+    named = "\n".join(parser.get("testenv", key, fallback="") for key in ("setenv", "set_env"))
+    env = {found[1]: found[2].strip() for found in _set.finditer(_in_tox(named))}
     return TestLines("tox.ini", tuple(line.strip().lstrip("- ") for line in filled if line.strip()), env)
 
 
