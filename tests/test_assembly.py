@@ -8,6 +8,7 @@ import pytest
 
 from handrail.assembly.checks import sandbox_of
 from handrail.assembly.opening import open_assemblies, open_assembly
+from handrail.assembly.secrets import known_secrets_of
 from handrail.assembly.tools import library_of, toolbox_of
 from handrail.domain.definition.authoring import definition_from
 from handrail.domain.definition.model import Category
@@ -135,7 +136,7 @@ def test_a_secrets_table_that_nobody_can_read_is_refused(tmp_path: Path) -> None
 async def test_a_run_can_ask_for_an_address_only_through_the_guard(tmp_path: Path) -> None:
     async with open_assembly(said(tmp_path)) as parts:
         with pytest.raises(ToolFailed) as refused:
-            await parts.toolbox.status("http://127.0.0.1:9/", 1.0)
+            await parts.toolbox.status("http://127.0.0.1:9/", 30.0)
         assert refused.value.category is Category.PERMISSION
         with pytest.raises(ToolFailed):
             await parts.toolbox.status("ftp://example.com/", 1.0)
@@ -151,3 +152,16 @@ async def test_projects_on_one_store_know_the_same_secrets(tmp_path: Path) -> No
         opened = [await projects.open(one) for one in (shop, site)]
         assert len({id(one.toolbox.secrets) for one in opened} | {id(opened[0].writer.record_writer.secrets)}) == 1
         assert len({one.writer.reader.project.id for one in opened}) == 2
+
+
+def test_what_opens_an_address_of_the_home_is_a_secret_like_those_that_are_stored(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "config.toml").write_text(
+        'store = "postgresql://ann:swordfish-1@127.0.0.1/x"\ntrace_endpoint = "http://ann:swordfish-2@127.0.0.1:4318"\n'
+        '[witnesses]\ntargets = ["https://w.example/in?sig=swordfish-3"]\n'
+    )
+    known = known_secrets_of(read_settings({"home": str(home), "project": str(tmp_path)}, {}))
+    said = known.scrubber().text("swordfish-1, swordfish-2 and swordfish-3 at w.example")
+    assert "swordfish" not in said
+    assert "w.example" in said

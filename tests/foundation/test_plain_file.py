@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from handrail.foundation.plain_file import NotPlain, is_within, read_plain, read_start, root_around
+from handrail.foundation.plain_file import NotPlain, is_within, open_plain, read_plain, read_start, root_around
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pipes and links are POSIX's")
 both = pytest.mark.parametrize("is_rooted", [False, True])
@@ -48,6 +48,8 @@ def test_of_a_large_file_the_start_is_read_and_of_what_is_no_file_nothing(root: 
     for name in ("pipe", "zero", "deep"):
         with pytest.raises(NotPlain):
             read_start(root / name, bytes_max=3)
+        with pytest.raises(NotPlain):
+            open_plain(root / name)
 
 
 @both

@@ -294,6 +294,30 @@ async def test_a_folder_of_such_a_file_keeps_its_name_since_an_undo_would_give_i
     assert (project / folder).is_dir()
 
 
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("write", {"path": "below/.handrail/workflows/ship.yaml", "text": "x"}),
+        ("write", {"path": "below/.Handrail/config.toml", "text": "x"}),
+        ("append", {"path": "below/.handrail/config.toml", "text": "x"}),
+        ("delete", {"path": "below/.handrail/config.toml"}),
+        ("mkdir", {"path": "other/.handrail"}),
+        ("move", {"source": "below/.handrail", "target": "plain"}),
+        ("move", {"source": "other", "target": "below/deep/.handrail"}),
+    ],
+)
+async def test_what_a_folder_below_says_to_handrail_is_not_changed_either(
+    tmp_path: Path, name: str, args: dict[str, str]
+) -> None:
+    tools, project = registry(tmp_path), tmp_path / "project"
+    for folder in ("below/.handrail/workflows", "below/deep", "other"):
+        (project / folder).mkdir(parents=True)
+    (project / "below/.handrail/config.toml").write_text("as it was")
+    with Fails(Category.PERMISSION, "belongs to handrail itself"):
+        await tools.find(f"file.{name}").call(call_of(f"file.{name}", args))
+    assert (project / "below/.handrail/config.toml").read_text() == "as it was"
+
+
 @pytest.mark.parametrize("private", [".", "..", "../.."])
 async def test_a_project_inside_a_private_folder_has_no_place_for_a_plan(private: str, project: Path) -> None:
     root = Root(project / "folder", private=[project / "folder" / private])

@@ -5,7 +5,9 @@ Part of the only place that knows which parts the program is made of; nothing is
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
 
 from handrail.domain.errors import HandrailError, Invalid
 from handrail.engine.known_secrets import KnownSecrets
@@ -23,13 +25,22 @@ def secrets_of(settings: Settings) -> SecretStore:
 
 
 def known_secrets_of(settings: Settings) -> KnownSecrets:
-    """All values that must be written nowhere: stored secrets, variables that plans may use, the
-    passwords of the store and of the shared cache."""
+    """All values that must be written nowhere: stored secrets, variables that plans may use, passwords in addresses of
+    the home's own settings."""
     given = secret_variables(os.environ, allowed_env(settings))
-    shared = settings.home_tables.get("cache", {}).get("shared")
-    addresses = (settings.choices.store, shared if isinstance(shared, str) else "")
-    of_addresses = dict.fromkeys((one for address in addresses for one in passwords_in(address)), "")
-    return KnownSecrets(secrets_of(settings), {**of_addresses, **given})
+    texts = _texts_in([msgspec.to_builtins(settings.choices), settings.home_tables])
+    in_addresses = {one: "" for text in texts if "://" in text for one in passwords_in(text)}
+    return KnownSecrets(secrets_of(settings), {**in_addresses, **given})
+
+
+def _texts_in(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _texts_in(list(value.values()))
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _texts_in(one)
 
 
 def guard_logs(secrets: KnownSecrets) -> None:

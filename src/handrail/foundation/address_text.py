@@ -9,7 +9,12 @@ from urllib.parse import parse_qs, unquote, urlsplit
 HIDDEN: Final = "***"
 
 _in_user: Final = re.compile(r"(?<=://)([^/?#@]*?):[^/?#]*@")
-_in_query: Final = re.compile(r"(?<=[?&])((?:ssl)?password)=[^&#]*")
+_SECRET_NAMES: Final = (
+    *("password", "sslpassword", "token", "access_token", "key", "api_key", "apikey"),
+    *("sig", "signature", "secret"),
+)
+"""What a part of an address is called that opens something."""
+_in_query: Final = re.compile(rf"(?i)(?<=[?&])({'|'.join(_SECRET_NAMES)})=[^&#]*")
 
 
 def without_password(address: str) -> str:
@@ -25,5 +30,5 @@ def passwords_in(address: str) -> set[str]:
         query = parse_qs(parts.query)
     except ValueError:
         return set()
-    written |= {value for name in ("password", "sslpassword") for value in query.get(name, ())}
+    written |= {value for name, values in query.items() if name.lower() in _SECRET_NAMES for value in values}
     return {one for value in written for one in (value, unquote(value)) if one}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from typing import BinaryIO
 
 from handrail.foundation.open_flags import BINARY, NO_BLOCK
 from handrail.foundation.rooted import Blocked, BlockReason, entered, identity
@@ -44,8 +45,13 @@ def read_plain(path: Path, *, bytes_max: int, within: Path | None = None) -> byt
 
 def read_start(path: Path, *, bytes_max: int) -> bytes:
     """The first bytes of a regular file, however large it is; NotPlain or an OSError for everything else."""
-    with os.fdopen(_opened(path), "rb") as reader:
+    with open_plain(path) as reader:
         return reader.read(bytes_max)
+
+
+def open_plain(path: Path) -> BinaryIO:
+    """A regular file, opened for reading in parts; NotPlain or an OSError for everything else."""
+    return os.fdopen(_opened(path), "rb")
 
 
 def root_around(path: Path, folder: Path) -> Path | None:

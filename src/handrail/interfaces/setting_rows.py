@@ -24,12 +24,20 @@ class SettingRow(Struct, frozen=True, kw_only=True):
 def setting_rows(settings: Settings) -> list[SettingRow]:
     """Every setting and every key of a table that counts."""
     values = {"home": str(settings.home), "project": str(settings.project), **msgspec.to_builtins(settings.choices)}
-    values["store"] = without_password(settings.choices.store)
-    rows = [SettingRow(setting=name, value=value, origin=settings.origins[name]) for name, value in values.items()]
+    rows = [
+        SettingRow(setting=name, value=_shown(value), origin=settings.origins[name]) for name, value in values.items()
+    ]
     return rows + [
-        SettingRow(setting=setting_name(path), value=value, origin=_origin(settings, path, value))
+        SettingRow(setting=setting_name(path), value=_shown(value), origin=_origin(settings, path, value))
         for path, value in _keys_of(settings.tables)
     ]
+
+
+def _shown(value: Any) -> Any:
+    """A value without passwords: any setting may be an address, or a list of some."""
+    if isinstance(value, str):
+        return without_password(value)
+    return [_shown(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def project_file(settings: Settings) -> str:

@@ -19,6 +19,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.trace import Status
 
+from handrail.foundation.address_text import without_password
 from handrail.traces.otel_tracer import SCOPE, GivenIds, OtelTracer
 
 TIMEOUT_S: Final = 5
@@ -83,7 +84,7 @@ class Exporting:
         self._provider = TracerProvider(
             resource=_resource(version, os.environ), id_generator=GivenIds(), shutdown_on_exit=False
         )
-        exporter = PlainExporter(OTLPSpanExporter(endpoint=collector, timeout=TIMEOUT_S), collector)
+        exporter = PlainExporter(OTLPSpanExporter(endpoint=collector, timeout=TIMEOUT_S), without_password(collector))
         self._provider.add_span_processor(BatchSpanProcessor(exporter))
         self.tracer = OtelTracer(self._provider, version)
         if isinstance(api.get_tracer_provider(), api.ProxyTracerProvider):  # an application has none of its own

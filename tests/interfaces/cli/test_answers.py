@@ -291,6 +291,17 @@ def test_settings_are_shown_with_their_origin(shell: Shell) -> None:
     assert "log_days" in shell.run("config", "show").stdout
 
 
+def test_no_address_among_the_settings_is_shown_with_what_opens_it(shell: Shell) -> None:
+    shell.home.mkdir()
+    (shell.home / "config.toml").write_text(
+        'trace_endpoint = "https://ann:swordfish@127.0.0.1:4318"\n[witnesses]\n'
+        'targets = ["file:/audit/x", "https://w.example/in?Sig=swordfish&a=1"]\n'
+    )
+    rows = {row["setting"]: row["value"] for row in shell.json("config", "show")["settings"]}
+    assert rows["trace_endpoint"] == "https://ann:***@127.0.0.1:4318"
+    assert rows["[witnesses] targets"] == ["file:/audit/x", "https://w.example/in?Sig=***&a=1"]
+
+
 def test_a_wrong_setting_is_reported_before_anything_happens(shell: Shell) -> None:
     shell.home.mkdir()
     (shell.home / "config.toml").write_text("log_days = 0")

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import httpx
 
+from handrail.domain.secrets.key_files import TokenName
+from handrail.storage.backups.home_files import files_below, names_of
 from interfaces.http.live_console import serving
 from interfaces.metrics.load import COMPLETES
 from interfaces.shell import Shell, until
@@ -30,6 +32,12 @@ def test_scraping_needs_a_token_that_opens_nothing_else(tmp_path: Path) -> None:
             assert "message" in scraper.get("/healthz").json()["checks"][0]
             assert scraper.post("/mcp", json={}).status_code == 401
             assert scraper.get("/api/v1/runs").status_code == 401
+        # Whatever tokens a server has: a backup has them with the keys, and never with the rest.
+        home = console.shell.home
+        tokens = [token.read_text(encoding="utf-8").strip() for token in files_below(home, set(TokenName))]
+        rest = b"".join(one.read_bytes() for one in files_below(home, names_of(home, keys=False)))
+        assert len(tokens) == len(TokenName)
+        assert not [token for token in tokens if token.encode() in rest]
 
 
 def test_a_scrape_goes_on_while_the_store_can_not_be_opened(tmp_path: Path) -> None:

@@ -143,8 +143,9 @@ async def test_a_home_and_a_strange_folder_are_never_followed_into(tmp_path: Pat
         await followed(settings, settings.home)
     (tmp_path / "copy").mkdir()
     (tmp_path / "copy" / "following.json").write_text("{")
-    with pytest.raises(Conflict):
-        await followed(settings, tmp_path / "copy")
+    for target in ("copy", "copy/following.json"):
+        with pytest.raises(Conflict, match="is not a copy of a home"):
+            await followed(settings, tmp_path / target)
 
 
 async def test_one_process_follows_into_a_folder(tmp_path: Path) -> None:

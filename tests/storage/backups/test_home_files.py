@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from handrail.domain.errors import IntegrityBroken
+from handrail.domain.secrets.key_files import TokenName
 from handrail.storage.backups.home_files import archive, extract, files_below, names_of
 
 
 def home_in(folder: Path) -> Path:
     home = folder / "home"
     for name in (
-        *("config.toml", "journal.db", "journal.db-wal", "backups.json", "http-token", "keys/journal.key", "keys/lock"),
+        *("config.toml", "journal.db", "journal.db-wal", "backups.json", "keys/journal.key", "keys/lock", *TokenName),
         *("checkpoints/log.jsonl", "logs/today.jsonl", "cache/library.json", "workers/w.lock", "kept/run_a/1"),
         *("projects.json", "projects.json.part", "something-new/of/later"),
     ):
@@ -32,7 +33,7 @@ def taken(home: Path, *, keys: bool) -> list[str]:
 def test_everything_is_taken_that_is_not_made_again_and_keys_stand_apart(tmp_path: Path) -> None:
     home = home_in(tmp_path)
     assert taken(home, keys=False) == ["config.toml", "kept/run_a/1", "projects.json", "something-new/of/later"]
-    assert taken(home, keys=True) == ["http-token", "keys/journal.key"]
+    assert taken(home, keys=True) == sorted([*TokenName, "keys/journal.key"])
 
 
 def test_what_is_archived_comes_out_again_and_is_private(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -110,3 +111,18 @@ def test_a_missing_or_shorter_file_is_named(tmp_path: Path) -> None:
         unpack(file, part, None)
     with pytest.raises(NotFound, match=r"journal\.gz is missing"):
         require_unchanged(file, part)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes and links are POSIX's")
+@pytest.mark.parametrize("what", ["pipe", "zero"])
+def test_what_never_ends_in_place_of_a_file_is_refused_at_once(tmp_path: Path, what: str) -> None:
+    file, part = pack(tmp_path, b"content", None)
+    file.unlink()
+    if what == "pipe":
+        os.mkfifo(file)
+    else:
+        file.symlink_to("/dev/zero")
+    with pytest.raises(IntegrityBroken, match="is not a regular file"):
+        require_unchanged(file, part)
+    with pytest.raises(IntegrityBroken, match="is not a regular file"):
+        unpack(file, part, None)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import sqlite3
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import pytest
 
 from handrail.assembly.backups.salvaging import SalvageReport, salvage_journal
 from handrail.assembly.opening import open_reader
-from handrail.domain.errors import Conflict, IntegrityBroken, NotFound
+from handrail.domain.errors import Conflict, IntegrityBroken, NotFound, Unavailable
 from handrail.domain.journal.chain import Head, Record
 from handrail.domain.journal.codec import entry_of
 from handrail.domain.journal.event import RunStarted
@@ -157,3 +159,10 @@ async def test_a_copy_of_the_file_elsewhere_brings_no_neighbours_along(tmp_path:
     assert report.lost == ()
     assert not (tmp_path / "new" / "holiday.jpg").exists()
     assert settings_in(tmp_path).home.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes are POSIX's")
+async def test_a_pipe_in_place_of_a_journal_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "journal.db")
+    with pytest.raises(Unavailable, match="is not a regular file"):
+        await salvage_journal(tmp_path / "journal.db", tmp_path / "new", reason="tried", actor=WHO)

@@ -23,6 +23,7 @@ from handrail.domain.errors import HandrailError, Limited, NotFound, Unavailable
 from handrail.domain.project import Project
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import RUN_WORKING, RunStatus
+from handrail.domain.secrets.key_files import TokenName
 from handrail.engine.measuring.measures import NO_MEASURES
 from handrail.interfaces.cli.program import reports_errors, settings_of
 from handrail.interfaces.cli.run.execution import Stopped, first_of, stoppable
@@ -125,7 +126,7 @@ async def command(
             from handrail.interfaces.cli.words.worker_metrics import serving_metrics
 
             url = await more.enter_async_context(serving_metrics(own, metrics, opener, process))
-            _log(f"metrics at {url}/metrics, for who has the token in {own.home / 'metrics-token'}")
+            _log(f"metrics at {url}/metrics, for who has the token in {own.home / TokenName.METRICS}")
         with stoppable() as stop:
             task = asyncio.ensure_future(served.follow(until_idle=until_idle, grows=all_projects and not until_idle))
             try:

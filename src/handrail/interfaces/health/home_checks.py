@@ -32,6 +32,7 @@ from handrail.domain.instant import instant_from, instant_text
 from handrail.domain.journal.checkpoint import Checkpoint, checkpoint_digest
 from handrail.domain.plural import plural
 from handrail.domain.scheduling.breaker import BreakerStatus
+from handrail.domain.secrets.key_files import PUBLIC, TokenName
 from handrail.domain.trust.decision import COMMAND, off_words
 from handrail.engine.clock import system_clock
 from handrail.engine.notify.channel_view import ChannelStatus, ChannelView
@@ -44,8 +45,6 @@ from handrail.settings import Settings
 OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 CACHE_BYTES_WARN: Final = 50_000_000
 CACHE_FILES_MAX: Final = 1_000
-TOKEN: Final = "http-token"  # noqa: S105 - the name of a file
-"""The file with the token for MCP over HTTP, in the home folder."""
 NO_WITNESS: Final = (
     "there is none: who can write HANDRAIL_HOME can replace key, checkpoints and journal together, unseen by verify"
 )
@@ -155,7 +154,9 @@ async def _host(settings: Settings) -> HealthCheck:
 
 def keys_of(settings: Settings) -> HealthCheck:
     """Whether the keys are there, and private."""
-    keys = [*sorted(settings.keys.glob("*.key")), *settings.home.glob(TOKEN)]
+    named = (settings.home / token for token in sorted(TokenName))
+    keys = [file for file in sorted(settings.keys.glob("*.*")) if file.suffix not in {PUBLIC, ".lock"}]
+    keys += [file for file in named if file.exists()]
     if not keys:
         return ok("keys", "no keys yet; they are created on first use")
     for key in keys:

@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from handrail.domain.secrets.key_files import TokenName
 from handrail.engine.clock import system_clock
 from handrail.interfaces.http.api.call import ConnectedClients, ServerFacts
 from handrail.interfaces.http.api.handlers import HANDLERS
@@ -22,7 +23,7 @@ from handrail.interfaces.http.edge.static_files import read_static_files
 from handrail.interfaces.http.feed.event_feed import EventFeed, OpenProgram
 from handrail.interfaces.web.http_server import Endpoint
 from handrail.interfaces.web.limits import HttpLimits
-from handrail.interfaces.web.token_file import CONSOLE_FILE, open_token
+from handrail.interfaces.web.token_file import open_token
 from handrail.settings import Settings, local_person, settings_of_other
 
 
@@ -56,7 +57,7 @@ def open_console(
 
     feed = EventFeed(programs.open_program)
     projects = OpenProjects(programs.open_program, programs.open_other, settings_in, on_open=feed.follow)
-    key, _ = open_token(settings.home, CONSOLE_FILE)
+    key, _ = open_token(settings.home, TokenName.CONSOLE)
     callers = Callers(
         person=local_person(),
         sign_in=SignIn(settings.home, now_s=time.time),

@@ -18,6 +18,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from handrail.domain.errors import HandrailError
+from handrail.domain.secrets.key_files import TokenName
 from handrail.engine.measuring.journal_figures import JournalFigures
 from handrail.interfaces.health.live_checks import HealthReport, OpenedPrograms, OpenProgram
 from handrail.interfaces.metrics.exposition import exposed
@@ -28,7 +29,6 @@ from handrail.interfaces.web.site import as_response
 from handrail.interfaces.web.token_file import open_token
 
 PATH: Final = "/metrics"
-TOKEN_FILE: Final = "metrics-token"  # noqa: S105 - the name of a file
 RETRY_S: Final = 1.0
 ANSWER_S: Final = 8.0
 """How long the store may take: Prometheus gives up after 10 s by default."""
@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 def metrics_guard(guard: Guard, home: Path) -> Guard:
     """The guard of scrapes: the same hosts, another token; none where MCP needs none."""
-    return replace(guard, token=open_token(home, TOKEN_FILE)[0]) if guard.token is not None else guard
+    return replace(guard, token=open_token(home, TokenName.METRICS)[0]) if guard.token is not None else guard
 
 
 class MetricsPart:

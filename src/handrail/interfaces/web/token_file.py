@@ -14,12 +14,10 @@ from pathlib import Path
 from typing import Final
 
 from handrail.domain.errors import Forbidden, Invalid, Unavailable
+from handrail.domain.secrets.key_files import TokenName
 from handrail.foundation.atomic_file import make_private_folder, write_new
 from handrail.foundation.open_flags import BINARY, NO_BLOCK
 
-TOKEN_FILE: Final = "http-token"  # noqa: S105 - the name of a file
-CONSOLE_FILE: Final = "console-key"
-"""The key of scripts that act as the person: not the token, which agents have."""
 TOKEN_BYTES: Final = 32
 TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]{32,512}=*")
 """What may follow `Bearer`, and is too long to guess."""
@@ -29,7 +27,7 @@ OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 log = logging.getLogger(__name__)
 
 
-def open_token(home: Path, name: str = TOKEN_FILE) -> tuple[str, Path]:
+def open_token(home: Path, name: TokenName = TokenName.AGENTS) -> tuple[str, Path]:
     """The token of this home, created if there is none, and the file it is stored in."""
     path = home / name
     try:

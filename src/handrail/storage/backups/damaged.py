@@ -14,6 +14,7 @@ from handrail.domain.errors import NotFound, Unavailable
 from handrail.domain.journal.chain import Head, Record
 from handrail.domain.journal.event import RUN_PREFIX
 from handrail.domain.journal.salvage import FoundEvent
+from handrail.foundation.plain_file import NotPlain
 from handrail.storage.sqlite.pages import PageFile, PageRow
 
 EVENT_COLUMNS: Final = 13
@@ -50,6 +51,8 @@ def read_damaged(journal: Path) -> DamagedJournal:
             return DamagedJournal(events, ends, definitions, pages.count)
     except FileNotFoundError as error:
         raise NotFound(f"there is no file {journal}", hint="name the damaged journal.db") from error
+    except NotPlain as error:
+        raise Unavailable(str(error), hint="name the damaged journal.db") from error
     except OSError as error:
         raise Unavailable(f"{journal} can't be read: {error.strerror}", hint="copy what can be read of it") from error
 

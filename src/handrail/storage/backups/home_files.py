@@ -15,6 +15,7 @@ from typing import Final, Protocol
 
 from handrail.domain.backups.manifest import ANOTHER
 from handrail.domain.errors import IntegrityBroken
+from handrail.domain.secrets.key_files import KEY_FILES, PUBLIC
 from handrail.foundation.atomic_file import make_private_folder
 from handrail.storage.sqlite.file import BEFORE_UPGRADE
 
@@ -26,8 +27,6 @@ LEFT_OUT: Final = frozenset(
         *("backups.json", "following.json", "pruned"),  # of this home, not of its content
     }
 )
-KEYS: Final = frozenset({"keys", "http-token", "console-key"})
-"""What must not be with the rest if the backup is stored where others can read it."""
 CHECKPOINTS: Final = "checkpoints"
 PASSING: Final = (".part", ".lock")
 LOCK: Final = "lock"
@@ -56,7 +55,7 @@ def names_of(home: Path, *, keys: bool) -> list[str]:
     """The entries of a home that are taken: keys, or everything else; checkpoints are taken before the journal."""
     names = {entry.name for entry in home.iterdir()} - LEFT_OUT - {CHECKPOINTS}
     names = {name for name in names if BEFORE_UPGRADE not in name}  # the journal is in the backup already
-    return sorted(names & KEYS if keys else names - KEYS)
+    return sorted(names & KEY_FILES if keys else names - KEY_FILES)
 
 
 def archive(target: Writable, home: Path, files: Iterable[Path], *, also: Iterable[tuple[str, bytes]] = ()) -> int:
@@ -150,4 +149,4 @@ def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None:
             opened.write(chunk)
         opened.flush()
         os.fsync(file)
-    os.chmod(target, 0o644 if target.suffix == ".pub" else 0o600)  # noqa: PTH101 - the mode of the file just written
+    os.chmod(target, 0o644 if target.suffix == PUBLIC else 0o600)  # noqa: PTH101 - the mode of the file just written

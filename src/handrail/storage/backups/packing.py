@@ -14,6 +14,7 @@ from typing import Final
 from handrail.domain.backups.manifest import ANOTHER, BackupPart, PartContent
 from handrail.domain.errors import IntegrityBroken, NotFound
 from handrail.foundation.open_flags import BINARY
+from handrail.foundation.plain_file import NotPlain, open_plain
 from handrail.storage.backups.encryption import CHUNK_BYTES, ChunkCipher
 
 LEVEL: Final = 3
@@ -88,7 +89,7 @@ def packed(folder: Path, content: PartContent, name: str, chunks: Iterable[bytes
 
 
 def chunks_of(file: Path) -> Iterator[bytes]:
-    """The content of a file."""
+    """The content of a file of this process."""
     with file.open("rb") as opened:
         while chunk := opened.read(CHUNK_BYTES):
             yield chunk
@@ -96,33 +97,41 @@ def chunks_of(file: Path) -> Iterator[bytes]:
 
 def unpacked(file: Path, part: BackupPart, *, key: bytes | None) -> Iterator[bytes]:
     """The content of a packed file; IntegrityBroken if anything of it differs from the manifest."""
-    try:
-        if file.stat().st_size != part.bytes:
-            raise _differs(part, f"has {file.stat().st_size:,} bytes instead of {part.bytes:,}")
-        yield from _content(file, part, key)
-    except FileNotFoundError as error:
-        raise NotFound(
-            f"{part.name} is missing in the backup", hint="restore the file, or use another backup"
-        ) from error
+    yield from _content(_stored(file, part), part, key)
 
 
 def require_unchanged(file: Path, part: BackupPart) -> None:
     """Refuse a file that is not the one in the manifest, without looking into it."""
     digest = hashlib.sha256()
-    try:
-        for chunk in chunks_of(file):
-            digest.update(chunk)
-    except FileNotFoundError as error:
-        raise NotFound(
-            f"{part.name} is missing in the backup", hint="restore the file, or use another backup"
-        ) from error
+    for chunk in _stored(file, part):
+        digest.update(chunk)
     if digest.hexdigest() != part.sha256:
         raise _differs(part, "has changed since the backup was made")
 
 
-def _content(file: Path, part: BackupPart, key: bytes | None) -> Iterator[bytes]:
+def _stored(file: Path, part: BackupPart) -> Iterator[bytes]:
+    """The bytes of a packed file: of a regular one, and as many as its manifest says."""
+    try:
+        # The disk may be one that others write to: a pipe, or a link to a device, would never end.
+        opened = open_plain(file)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise NotFound(
+            f"{part.name} is missing in the backup", hint="restore the file, or use another backup"
+        ) from error
+    except NotPlain as error:
+        raise _differs(part, error.reason) from error
+    with opened:
+        size = os.fstat(opened.fileno()).st_size
+        if size != part.bytes:
+            raise _differs(part, f"has {size:,} bytes instead of {part.bytes:,}")
+        left = size
+        while chunk := opened.read(min(CHUNK_BYTES, left)):  # no more of a file that grows meanwhile
+            left -= len(chunk)
+            yield chunk
+
+
+def _content(chunks: Iterator[bytes], part: BackupPart, key: bytes | None) -> Iterator[bytes]:
     digest, size, gzip = hashlib.sha256(), 0, zlib.decompressobj(GZIP)
-    chunks = chunks_of(file)
     if key is not None:
         chunks = ChunkCipher(key, part.content.value).decrypted(chunks)
     try:

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, TypeAlias
 
+from handrail.foundation.plain_file import open_plain
+
 MAGIC: Final = b"SQLite format 3\x00"
 DEFAULT_PAGE: Final = 4_096
 HEADER: Final = 100
@@ -43,7 +45,7 @@ class PageFile:
     """The pages of a file and of its write-ahead log."""
 
     def __init__(self, path: Path) -> None:
-        self._file: BinaryIO = path.open("rb")
+        self._file: BinaryIO = open_plain(path)
         head = self._file.read(HEADER)
         self.size, self.usable = _sizes(head)
         self.count = -(-os.fstat(self._file.fileno()).st_size // self.size)
@@ -134,7 +136,8 @@ def _sizes(head: bytes) -> tuple[int, int]:
 def _logged(path: Path, size: int) -> dict[int, bytes]:
     """The newest pages in a write-ahead log, as far as they belong to its present round."""
     try:
-        content = path.read_bytes()
+        with open_plain(path) as opened:
+            content = opened.read()
     except FileNotFoundError:
         return {}
     salt, pages = content[16:24], dict[int, bytes]()

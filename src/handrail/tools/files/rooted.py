@@ -126,7 +126,8 @@ class Root:
 
 def _require_harmless(path: str, parts: Sequence[str]) -> None:
     names = tuple(map(_folded, parts))
-    if names[0] == OWN_FOLDER:
+    # Anywhere, not only at the top: a folder below can be a project, too, and its files would count there.
+    if OWN_FOLDER in names:
         raise own_folder(path)
     if _is_in_repository(names) or any(names[-length:] in STARTERS for length in STARTER_LENGTHS):
         raise starts_programs(path)

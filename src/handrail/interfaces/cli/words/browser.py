@@ -16,8 +16,9 @@ from msgspec import Struct
 
 from handrail.domain.errors import Conflict, HandrailError, Unavailable
 from handrail.domain.project import Project
+from handrail.domain.secrets.key_files import TokenName
 from handrail.interfaces.cli.words.terminal_edge import say
-from handrail.interfaces.web.token_file import CONSOLE_FILE, open_token
+from handrail.interfaces.web.token_file import open_token
 
 ASK_S: Final = 10.0
 ANSWER_MAX: Final = 20_000
@@ -44,7 +45,7 @@ class _Refusal(Struct, frozen=True):
 
 def fresh_link(home: Path, url: str, folder: Path) -> Link:
     """A one-time link to the console of a running server of this home; it opens the project in the folder first."""
-    key, _ = open_token(home, CONSOLE_FILE)
+    key, _ = open_token(home, TokenName.CONSOLE)
     request = urllib.request.Request(  # noqa: S310 - our own address, from our own file
         f"{url}/api/v1/ticket",
         data=msgspec.json.encode({"project": str(folder)}),
