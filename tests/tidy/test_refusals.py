@@ -36,7 +36,7 @@ READERS = {
     "domain/trust/reach.py": {"name"},
     "interfaces/http/contract/openapi.py": {""},
     "interfaces/web/http_server.py": {"_require_hosts", "_require_safe"},
-    "interfaces/web/token_file.py": {""},
+    "domain/secrets/key_files.py": {""},
 }
 """The functions that read config files, and report what is wrong in them."""
 

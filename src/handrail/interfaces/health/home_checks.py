@@ -154,15 +154,19 @@ async def _host(settings: Settings) -> HealthCheck:
 
 def keys_of(settings: Settings) -> HealthCheck:
     """Whether the keys are there, and private."""
-    named = (settings.home / token for token in sorted(TokenName))
-    keys = [file for file in sorted(settings.keys.glob("*.*")) if file.suffix not in {PUBLIC, ".lock"}]
-    keys += [file for file in named if file.exists()]
+    keys = _key_files(settings)
     if not keys:
         return ok("keys", "no keys yet; they are created on first use")
     for key in keys:
         if sys.platform != "win32" and key.stat().st_mode & OTHERS:
             return fail("keys", f"{key} is readable by other users", f"chmod 600 {key}")
     return ok("keys", ", ".join(f"{key.name} is {_private(key)}" for key in keys))
+
+
+def _key_files(settings: Settings) -> list[Path]:
+    """Every key and every token of a home."""
+    files = [*settings.keys.glob("*.*"), *(settings.home / token for token in TokenName)]
+    return sorted(file for file in files if file.suffix not in {PUBLIC, ".lock"} and file.exists())
 
 
 async def _signing(settings: Settings) -> list[HealthCheck]:
