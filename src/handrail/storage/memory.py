@@ -70,6 +70,7 @@ class MemoryStore:
             put_events=self._put_events,
             put_projections=self._put_projections,
             require_open=self._require_open,
+            forget_notices=self._outbox.forget,
         )
         self._is_closed = False
 
@@ -252,6 +253,7 @@ class MemoryStore:
         self._replace_projections(record.stream, change)
         self._places[self._streams[record.stream][record.n - 1]] = record
         self._put_events(note)
+        self._outbox.forget(record.stream, record.n)
 
     def archives(self) -> MemoryRunArchive:
         """Archived runs."""

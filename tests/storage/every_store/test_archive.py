@@ -10,6 +10,7 @@ from handrail.domain.journal.chain import GENESIS, Head, Record, first_break
 from handrail.domain.journal.mark import START, Mark
 from handrail.domain.journal.projection import NO_CHANGE, Change
 from storage.conformance import Store, everything
+from storage.notices import notice_about, notices, put_notices
 from storage.stories import NOW, Story, head_of, note_append, plan_append, run_row, step_row, without_words
 
 # --- the archive ----------------------------------------------------------------------------------
@@ -146,6 +147,21 @@ async def test_only_a_stream_without_events_can_be_forgotten(store: Store) -> No
 
 
 # --- erasure --------------------------------------------------------------------------------------
+
+
+async def test_no_notice_has_the_words_of_an_erased_event(store: Store) -> None:
+    records, change = Story(goal="the goal").tell(3)
+    await store.append(records, change)
+    told = [("run_a", 1), ("run_b", 2), ("run_a", 2), ("run_a", 3)]
+    await put_notices(store, "ops", *(notice_about(run, n, number=i) for i, (run, n) in enumerate(told, 1)))
+    sent = notice_about("run_a", 2, number=1)
+    await put_notices(store, "other", sent)
+    await put_notices(store, "other", replace(sent, attempts=4, tried=1, is_dead=True))
+    assert await notices(store, "other", is_dead=True) == [("run_a", 2)]
+    note, _ = note_append()
+    await store.erase(without_words(records[1], b"{}"), note, replace(change, run=run_row(records[-1])))
+    assert await notices(store, "ops") == [("run_a", 1), ("run_b", 2), ("run_a", 3)]
+    assert await notices(store, "other", is_dead=True) == []
 
 
 async def test_an_erased_event_keeps_its_place_and_the_chain_holds(store: Store) -> None:

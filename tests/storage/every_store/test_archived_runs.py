@@ -14,6 +14,7 @@ from handrail.domain.journal.chain import Head, Record
 from handrail.domain.journal.event import STORE_STREAM
 from handrail.domain.journal.projection import NO_CHANGE, Change
 from storage.conformance import Store, everything
+from storage.notices import notice_about, notices, put_notices
 from storage.stories import NOW, Story, chain_behind
 
 ARCHIVE = "arc_abcdefgh"
@@ -152,7 +153,11 @@ async def test_a_note_that_comes_too_late_archives_nothing(store: Store) -> None
 async def test_a_deleted_archive_leaves_places_and_hashes(store: Store) -> None:
     one = await ended(store, "run_a")
     await archived(store, one)
+    await put_notices(store, "ops", notice_about("run_a", 3, number=1), notice_about("run_b", 3, number=2))
+    await store.archives().move([stone_of(one, ARCHIVE)], await note(store))
+    assert await notices(store, "ops") == [("run_a", 3), ("run_b", 3)]
     await store.archives().move([stone_of(one, "")], await note(store))
+    assert await notices(store, "ops") == [("run_b", 3)], "nothing tells of what was deleted"
     store.archives().files.remove(ARCHIVE)
     with pytest.raises(EventsDeleted, match="run_a were deleted"):
         await store.read("run_a")

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Final
 
 from handrail.domain.errors import Unavailable
+from handrail.domain.secrets.key_files import TokenName
 from handrail.engine.measuring.cache_states import Counts
 from handrail.interfaces.metrics.cache_samples import caches_in
-from handrail.interfaces.metrics.metrics_part import PATH, TOKEN_FILE
+from handrail.interfaces.metrics.metrics_part import PATH
 from handrail.interfaces.web.token_file import open_token
 
 ASK_S: Final = 10.0
@@ -20,7 +21,7 @@ TEXT_MAX: Final = 20_000_000
 
 def scraped(home: Path, url: str) -> Counts:
     """By name of the cache: what was counted, and how many entries there are; Unavailable if there is no answer."""
-    token, _ = open_token(home, TOKEN_FILE)
+    token, _ = open_token(home, TokenName.METRICS)
     request = urllib.request.Request(  # noqa: S310 - of this home, or named by its user
         f"{url.rstrip('/')}{PATH}", headers={"authorization": f"Bearer {token}"}
     )

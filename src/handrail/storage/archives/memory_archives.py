@@ -72,12 +72,14 @@ class MemoryRunArchive:
         put_events: Callable[[Sequence[Record]], None],
         put_projections: Callable[[Change], None],
         require_open: Callable[[], None],
+        forget_notices: Callable[[str], None],
     ) -> None:
         self.files = MemoryArchives()
         self.stones: dict[str, Tombstone] = {}
         self._tables = tables
         self._require_following, self._put_events = require_following, put_events
         self._put_projections, self._require_open = put_projections, require_open
+        self._forget_notices = forget_notices
 
     async def placed(self, stream: str) -> list[Placed]:
         """All events of a stream with their positions, also of an archived run."""
@@ -133,6 +135,9 @@ class MemoryRunArchive:
                 raise NotFound(f"{stone.stream} is not archived", hint="`handrail db list` shows the archived runs")
         self._put_events(note)
         self.stones.update({stone.stream: stone for stone in stones})
+        for stone in stones:
+            if not stone.archive:  # deleted: nothing may tell of it any more
+                self._forget_notices(stone.stream)
 
     async def compact(self, *, pages: int) -> int:
         """Nothing: there is no file."""

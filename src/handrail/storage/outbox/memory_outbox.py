@@ -99,6 +99,14 @@ class MemoryOutbox:
         for one in self._held(channel, is_dead=False):
             del self._messages[channel][one.number]
 
+    def forget(self, subject: str, n: int | None = None) -> None:
+        """Remove the notices that tell of an event, or of anything in its stream."""
+        for held in self._messages.values():
+            about = [(number, one.notice) for number, one in held.items() if one.notice.subject == subject]
+            for number, notice in about:
+                if n is None or notice.data.get("n") == n:
+                    del held[number]
+
     def _counted(self, name: str) -> KeptChannel:
         held = self._messages.get(name, {}).values()
         dead = sum(one.is_dead for one in held)

@@ -44,6 +44,11 @@ def message_of(number: int, due: int, attempts: int, tried: int, error: str, dea
     )
 
 
+def reports(notice: bytes, n: int) -> bool:
+    """Whether a kept notice tells of this event of its subject."""
+    return _read(notice, Notice).data.get("n") == n
+
+
 def moved(state: bytes, mark: str) -> bytes:
     """The stored state of a channel that goes on from another place of the journal."""
     return kept(replace(_read(state, ChannelState), mark=mark))

@@ -14,6 +14,7 @@ from handrail.domain.journal.event import PLAN_PREFIX
 from handrail.domain.journal.projection import NO_CHANGE, Change
 from handrail.domain.project import plan_in
 from handrail.storage.admission import require_erasure, steps_without_run
+from handrail.storage.outbox.outbox_rows import reports
 from handrail.storage.postgres import queries
 from handrail.storage.postgres.append import (
     Batch,
@@ -57,6 +58,10 @@ async def erase(
     await connection.execute(
         queries.ERASE_EVENT, record.salt, record.body, record.erased, stored(record.stream), record.n
     )
+    # Its words are in a notice, too, until that has arrived, and for long if it never does.
+    for channel, number, notice in await connection.fetch(queries.NOTICES_ABOUT, stored(record.stream)):
+        if reports(notice, record.n):
+            await connection.execute(queries.DROP_NOTICE, channel, number)
     await _replace(connection, streams, record.stream, change)
     streams.forget()
 

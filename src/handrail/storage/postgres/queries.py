@@ -61,6 +61,15 @@ DROP_RUN: Final = "delete from handrail.run where id = $1"
 DROP_PLAN: Final = "delete from handrail.plan where project = $1 and id = $2"
 """Remove the row of a plan."""
 
+NOTICES_ABOUT: Final = "select channel, number, notice from handrail.outbox_message where subject = $1"
+"""What waits for channels, or is dead, and is about a stream."""
+
+DROP_NOTICE: Final = "delete from handrail.outbox_message where channel = $1 and number = $2"
+"""Remove a notice."""
+
+DROP_NOTICES_ABOUT: Final = "delete from handrail.outbox_message where subject = $1"
+"""Remove all notices about a stream."""
+
 PUT_RUNS: Final = f"select handrail.put_runs({', '.join(f'${number}' for number in range(1, 15))})"
 """Insert or replace rows of runs."""
 

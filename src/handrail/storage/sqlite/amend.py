@@ -15,6 +15,7 @@ from handrail.domain.journal.event import PLAN_PREFIX
 from handrail.domain.journal.projection import NO_CHANGE, Change
 from handrail.domain.project import plan_in
 from handrail.storage.admission import require_erasure
+from handrail.storage.outbox.outbox_rows import reports
 from handrail.storage.sqlite import queries
 from handrail.storage.sqlite.append import Append, Appender
 from handrail.storage.sqlite.archives.archiving import tombstone
@@ -52,6 +53,10 @@ def erase(
     connection.execute(MARK_PENDING)
     # The hash stays: it covers a salted digest of the body, and the salt goes with the body.
     connection.execute(queries.ERASE_EVENT, (record.salt, record.body, record.erased, record.stream, record.n))
+    # Its words are in a notice, too, until that has arrived, and for long if it never does.
+    about = connection.execute(queries.NOTICES_ABOUT, (record.stream,)).fetchall()
+    gone = [(channel, number) for channel, number, notice in about if reports(notice, record.n)]
+    connection.executemany(queries.DROP_NOTICE, gone)
     _drop(connection, record.stream)
     appender.put_projections(record.stream, change)
 

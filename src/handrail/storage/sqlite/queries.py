@@ -96,6 +96,15 @@ DROP_RUN: Final = "DELETE FROM run WHERE id = ?"
 DROP_PLAN: Final = "DELETE FROM plan WHERE project = ? AND id = ?"
 """Remove the row of a plan."""
 
+NOTICES_ABOUT: Final = "SELECT channel, number, notice FROM outbox_message WHERE subject = ?"
+"""What waits for channels, or is dead, and is about a stream."""
+
+DROP_NOTICE: Final = "DELETE FROM outbox_message WHERE channel = ? AND number = ?"
+"""Remove a notice."""
+
+DROP_NOTICES_ABOUT: Final = "DELETE FROM outbox_message WHERE subject = ?"
+"""Remove all notices about a stream."""
+
 # --- leases ---------------------------------------------------------------------------------------
 
 PUT_LEASE: Final = "INSERT INTO lease (run, owner, epoch) VALUES (?, ?, ?)"

@@ -131,6 +131,8 @@ async def move(connection: Connection, streams: Streams, stones: Sequence[Tombst
     for stone in sorted(stones, key=lambda one: one.stream):
         if not await connection.fetch(MOVE_TOMBSTONE, stone.archive, stored(stone.stream), stone.n):
             raise NotFound(f"{stone.stream} is not archived", hint="`handrail db list` shows the archived runs")
+        if not stone.archive:  # deleted: nothing may tell of it any more
+            await connection.execute(queries.DROP_NOTICES_ABOUT, stored(stone.stream))
     await append_note(connection, note)
     streams.forget()
 

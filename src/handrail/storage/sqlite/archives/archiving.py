@@ -113,6 +113,8 @@ def move(
     for stone in stones:
         if connection.execute(MOVE_TOMBSTONE, (stone.archive, stone.stream, stone.n)).rowcount != 1:
             raise NotFound(f"{stone.stream} is not archived", hint="`handrail db list` shows the archived runs")
+        if not stone.archive:  # deleted: nothing may tell of it any more
+            connection.execute(queries.DROP_NOTICES_ABOUT, (stone.stream,))
 
 
 def _put_back(connection: sqlite3.Connection, records: Sequence[Record]) -> None:
