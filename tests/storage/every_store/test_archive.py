@@ -10,7 +10,7 @@ from handrail.domain.journal.chain import GENESIS, Head, Record, first_break
 from handrail.domain.journal.mark import START, Mark
 from handrail.domain.journal.projection import NO_CHANGE, Change
 from storage.conformance import Store, everything
-from storage.notices import notice_about, notices, put_notices
+from storage.every_store.notices import notice_about, notices, put_notices
 from storage.stories import NOW, Story, head_of, note_append, plan_append, run_row, step_row, without_words
 
 # --- the archive ----------------------------------------------------------------------------------

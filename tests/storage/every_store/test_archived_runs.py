@@ -14,7 +14,7 @@ from handrail.domain.journal.chain import Head, Record
 from handrail.domain.journal.event import STORE_STREAM
 from handrail.domain.journal.projection import NO_CHANGE, Change
 from storage.conformance import Store, everything
-from storage.notices import notice_about, notices, put_notices
+from storage.every_store.notices import notice_about, notices, put_notices
 from storage.stories import NOW, Story, chain_behind
 
 ARCHIVE = "arc_abcdefgh"
