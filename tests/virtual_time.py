@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import heapq
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -34,6 +35,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def _run_once(self) -> None:
         ready, scheduled = self._ready, self._scheduled  # type: ignore[attr-defined]
+        while scheduled and scheduled[0].cancelled():  # behind it, the loop would really wait for the next one
+            heapq.heappop(scheduled)._scheduled = False
+            self._timer_cancelled_count -= 1  # type: ignore[attr-defined]
         if not ready and scheduled:
             self.now_s = max(self.now_s, scheduled[0].when())
         super()._run_once()  # type: ignore[misc]

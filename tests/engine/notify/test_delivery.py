@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import pytest
+
 from engine.notify.serving import DAY_S, Receiver, kept, now_ms, server_of
 from handrail.domain.notify.conditions import NoticeCondition
 from handrail.domain.notify.rules import NotifyRule, NotifyWhen
@@ -27,6 +29,12 @@ async def happen(store: MemoryStore, *, every_s: float = 0.0) -> None:
         for story in stories.values():
             await store.append(*story.tell())
             await asyncio.sleep(every_s)
+
+
+@pytest.fixture
+def looks_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For days of virtual time: what is looked at each second costs a test a minute."""
+    monkeypatch.setattr("handrail.engine.notify.channel_server.LOOK_S", 30.0)
 
 
 def play(scene: Callable[[MemoryStore, Receiver], Awaitable[Any]], receiver: Receiver, **given: Any) -> Any:
@@ -94,6 +102,7 @@ def test_a_receiver_that_hangs_and_one_that_is_slow_get_everything() -> None:
     play(scene, Receiver(hangs_first))
 
 
+@pytest.mark.usefixtures("looks_seldom")
 def test_one_notice_that_is_always_refused_keeps_only_its_own_run_waiting() -> None:
     def refuses(notice: Any, _: float) -> NotSent | None:
         return NotSent("answered 500") if notice.subject == "run_b" and notice.data["n"] == 2 else None
@@ -111,7 +120,7 @@ def test_one_notice_that_is_always_refused_keeps_only_its_own_run_waiting() -> N
         receiver.behaviour = lambda _notice, _now: None
         channels = Channels(store.outbox(), {"ops"})
         assert await channels.resend("ops", [dead.notice.id], actor="person:ada") == 1
-        await asyncio.sleep(5)
+        await asyncio.sleep(60)
         assert receiver.of("run_b") == [1, 3, 4, 5, 6, 2]
         assert (await kept(store)).dead == 0
 
@@ -134,6 +143,7 @@ def test_a_receiver_that_says_that_it_is_gone_or_busy_is_heard() -> None:
     play(scene, Receiver(gone))
 
 
+@pytest.mark.usefixtures("looks_seldom")
 def test_nothing_is_sent_after_a_channel_was_disabled_and_nothing_is_lost_when_it_is_enabled() -> None:
     async def scene(store: MemoryStore, receiver: Receiver) -> None:
         channels = Channels(store.outbox(), {"ops"})

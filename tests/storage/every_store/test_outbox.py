@@ -3,10 +3,14 @@ subject only the first that waits may be sent."""
 
 from __future__ import annotations
 
+import asyncio
+
+import pytest
 from msgspec.structs import replace
 
 from handrail.domain.notify.notice import Message, Notice
 from handrail.engine.notify.outbox import ChannelState, ChannelSwitch
+from handrail.storage.memory import MemoryStore
 from storage.conformance import Store
 
 TTL_MS = 60_000
@@ -115,3 +119,14 @@ async def test_skipping_drops_what_waits_and_whoever_serves_has_to_look_again(st
     assert (kept.state.mark, kept.state.sent, kept.dead) == ("9", 3, 1)
     await outbox.skip("other", "9")
     assert len(await outbox.channels()) == 1
+
+
+async def test_a_claim_that_was_not_renewed_is_another_processs(store: Store) -> None:
+    if isinstance(store, MemoryStore):
+        pytest.skip("a store in memory has no clock and one process")
+    outbox = store.outbox()
+    assert await outbox.claim("ops", "one", ttl_ms=1) is not None
+    await asyncio.sleep(0.05)
+    assert await outbox.claim("ops", "two", ttl_ms=TTL_MS) is not None
+    assert await outbox.claim("ops", "one", ttl_ms=TTL_MS) is None
+    assert not await outbox.write("ops", "one", ChannelState(), put=[message(1)])

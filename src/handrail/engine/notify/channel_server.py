@@ -7,6 +7,7 @@ of order: receivers know a notice by its id."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -140,14 +141,20 @@ class ChannelServer:
                 return False
         return True
 
-    async def _claimed(self, sending: asyncio.Future[list[DeliveryFailure | None]]) -> list[DeliveryFailure | None]:
+    async def _claimed(self, sending: Awaitable[list[DeliveryFailure | None]]) -> list[DeliveryFailure | None]:
         """Keep the claim while something is sent."""
+
+        async def renew() -> None:
+            while True:
+                await asyncio.sleep(RENEW_S)
+                with contextlib.suppress(HandrailError):  # said when the outcome can't be noted
+                    await self.outbox.claim(self.name, self.owner, ttl_ms=CLAIM_MS)
+
+        renewing = asyncio.ensure_future(renew())
         try:
-            while not (await asyncio.wait({sending}, timeout=RENEW_S))[0]:
-                await self.outbox.claim(self.name, self.owner, ttl_ms=CLAIM_MS)
-            return sending.result()
+            return await sending
         finally:
-            sending.cancel()
+            renewing.cancel()
 
     async def _try(self, message: Message) -> DeliveryFailure | None:
         try:

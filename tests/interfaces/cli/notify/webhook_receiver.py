@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,6 +18,8 @@ class Receiver:
 
     port: int = 0
     status: int = 204
+    before: Callable[[], object] = lambda: None
+    """Called before each answer."""
     arrived: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
 
     @property
@@ -36,6 +38,7 @@ def receiving(port: int = 0) -> Iterator[Receiver]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
+            receiver.before()
             if receiver.status < 300:
                 receiver.arrived.append(({name.lower(): value for name, value in self.headers.items()}, body))
             self.send_response(receiver.status)
