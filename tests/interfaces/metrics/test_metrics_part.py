@@ -55,7 +55,7 @@ def test_a_scrape_goes_on_while_the_store_can_not_be_opened(tmp_path: Path) -> N
 def test_a_worker_serves_its_figures_on_a_port_of_its_own(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     plan = shell.write(json.dumps(COMPLETES), "plan.json")
-    with shell.process("worker", "--metrics", "0") as worker:
+    with shell.process("worker", "--metrics", "0", "--allow-host", "node-7.example") as worker:
         said = ""
         while "metrics at" not in said:
             said = worker.complaint()
@@ -65,6 +65,8 @@ def test_a_worker_serves_its_figures_on_a_port_of_its_own(tmp_path: Path) -> Non
         with httpx.Client(base_url=url, headers=headers, timeout=30, trust_env=False) as scraper:
             assert scraper.get("/readyz").json() == {"status": "ok"}
             assert scraper.get("/mcp").status_code == 404
+            assert scraper.get("/metrics", headers={"host": "node-7.example"}).status_code == 200
+            assert scraper.get("/metrics", headers={"host": "node-8.example"}).status_code == 421
             shell.json("run", "start", plan)  # by another process: the journal has it, so the figures have
             until(lambda: 'handrail_runs_ended_total{status="completed"} 1.0' in scraper.get("/metrics").text)
             until(

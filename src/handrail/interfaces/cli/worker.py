@@ -89,6 +89,9 @@ def _address(_: click.Context, __: click.Parameter, text: str | None) -> tuple[s
     callback=_address,
     help="Serve /metrics and the health checks there; 0: any free port. Default address: 127.0.0.1.",
 )
+@click.option(
+    "--allow-host", "allowed", metavar="NAME", multiple=True, help="With --metrics: accept this host name, too."
+)
 @click.pass_context
 @reports_errors
 async def command(
@@ -100,6 +103,7 @@ async def command(
     slots: int | None,
     grace: int,
     metrics: tuple[str, int] | None,
+    allowed: tuple[str, ...],
 ) -> None:
     """Execute the runs of this project that no other process executes, until stopped.
 
@@ -125,7 +129,7 @@ async def command(
             # Late: it imports the web server and Prometheus' library, 0.2 s that a plain worker does without.
             from handrail.interfaces.cli.words.worker_metrics import serving_metrics
 
-            url = await more.enter_async_context(serving_metrics(own, metrics, opener, process))
+            url = await more.enter_async_context(serving_metrics(own, (*metrics, allowed), opener, process))
             _log(f"metrics at {url}/metrics, for who has the token in {own.home / TokenName.METRICS}")
         with stoppable() as stop:
             task = asyncio.ensure_future(served.follow(until_idle=until_idle, grows=all_projects and not until_idle))

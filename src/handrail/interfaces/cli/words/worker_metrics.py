@@ -20,10 +20,11 @@ from handrail.settings import Settings
 
 @asynccontextmanager
 async def serving_metrics(
-    settings: Settings, address: tuple[str, int], opener: ProjectAssemblies, process: ProcessFigures
+    settings: Settings, address: tuple[str, int, Sequence[str]], opener: ProjectAssemblies, process: ProcessFigures
 ) -> AsyncIterator[str]:
-    """Serve the figures of the projects that are open, until the block ends; the address."""
-    host, port = address
+    """Serve the figures of the projects that are open, until the block ends; the address. It is given as the host and
+    the port to listen on, and further names that scrapers may use."""
+    host, port, allowed = address
 
     async def program() -> Assembly:
         return opener.opened[0]
@@ -41,7 +42,7 @@ async def serving_metrics(
     loop = asyncio.get_running_loop()
     stop: asyncio.Future[None] = loop.create_future()
     started: asyncio.Future[Endpoint] = loop.create_future()
-    options = ServeOptions(home=settings.home, host=host, port=port)
+    options = ServeOptions(home=settings.home, host=host, port=port, allowed=allowed)
     serving = loop.create_task(serve(options, parts, stop=stop, on_ready=started.set_result, answered=process.answered))
     try:
         waiting: set[asyncio.Future[Any]] = {serving, started}
