@@ -36,6 +36,7 @@ PAGES = [
             "Waiting for an agent",
             "Paused",
             "Last 24 hours",
+            "to fix: ",
         ),
     ),
     Shown("/runs", "Runs", ("Waiting for approval", "Cancelled", "Completed", "Undone")),

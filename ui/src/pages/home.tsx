@@ -2,7 +2,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useRead } from '../core/api';
-import type { ClientList, Home, RunLine, WaitingItem } from '../core/contract';
+import type { ClientList, DoctorReport, Home, RunLine, WaitingItem } from '../core/contract';
 import { useKeys } from '../core/keys';
 import { isLive } from '../core/live';
 import { enc, go } from '../core/router';
@@ -346,15 +346,17 @@ function Today({ data }: { data: Home }): JSX.Element | null {
 }
 
 function Attention({ data }: { data: Home }): JSX.Element | null {
-  const items = (data.attention ?? []) as readonly (string | { text: string; href?: string; command?: string })[];
+  // It takes the server a moment, so it is asked once, after what waits is shown.
+  const wrong = (useRead<DoctorReport>('/doctor').data?.checks ?? []).filter((one) => one.level !== 'ok');
+  const found = wrong.length ? [`${count(wrong.length, 'thing')} to fix: ${listed(wrong.map((one) => one.name))}`] : [];
+  const items = [...(data.attention ?? []), ...found];
   if (!items.length) return null;
   return (
     <section>
       <h2 class="section-head">Needs a look</h2>
       <div class="card">
-        {items.map((one) => {
-          const text = typeof one === 'string' ? one : one.text;
-          const href = (typeof one === 'string' ? '' : one.href) || (/server|call/i.test(text) ? '/tools' : /journal|checkpoint/i.test(text) ? '/proof' : '/settings/doctor');
+        {items.map((text) => {
+          const href = found.includes(text) ? '/settings/doctor' : /server|call/i.test(text) ? '/tools' : /journal|checkpoint/i.test(text) ? '/proof' : '/settings/doctor';
           return (
             <div class="line row attention" key={text}>
               <Icon name="warning" tone="wait" />
