@@ -30,7 +30,6 @@ from handrail.domain.definition.model_hint import Model
 from handrail.domain.errors import HandrailError, IntegrityBroken
 from handrail.domain.fleet.label import labels_of
 from handrail.domain.journal.chain import Record
-from handrail.domain.plural import plural
 from handrail.domain.project import Project
 from handrail.engine.clock import new_id, steady_clock, system_clock, system_entropy
 from handrail.engine.dispatch import Dispatch
@@ -478,7 +477,7 @@ def _reading(
 async def _warn_of_missing_checkpoints(store: WholeStore) -> None:
     """A crash before the first checkpoint looks the same as removed checkpoints: warn, and continue."""
     if events := (await store.end()).events:
-        log.warning("the journal has %s and no checkpoint: nothing signed vouches for them", plural(events, "event"))
+        log.warning("the journal has %d events and no checkpoint: nothing signed vouches for them", events)
 
 
 def carrying_key(settings: Settings) -> bytes:
