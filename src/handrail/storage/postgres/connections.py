@@ -179,13 +179,22 @@ class Connections:
         """The same for a query that counts: asked again, it would count twice."""
         return await self._ask(query, values, tries=1)
 
-    async def _ask(self, query: str, values: Sequence[Any], *, tries: int) -> list[Any]:
+    async def ask_planned(self, query: str, *values: Any) -> list[Any]:
+        """The same for a query whose best plan depends on the values.
+
+        After five times PostgreSQL makes one plan for any values, which may read a whole table where an index has few
+        rows: among a million waiting runs, a look for those that are due took seconds."""
+        return await self._ask(query, values, tries=2, planned=True)
+
+    async def _ask(self, query: str, values: Sequence[Any], *, tries: int, planned: bool = False) -> list[Any]:
         for left in reversed(range(tries)):
             try:
                 async with self.reading() as connection:
-                    if not self.is_pooled:
+                    if not self.is_pooled and not planned:
                         return await connection.fetch(query, *values)
                     async with connection.transaction():
+                        if planned:
+                            await connection.execute(queries.PLANNED)
                         return await connection.fetch(query, *values)
             except BELOW as error:
                 if is_lost(error):

@@ -160,6 +160,9 @@ _DUE: Final = "head.owner = '' and head.wake_at > 0 and head.wake_at <= $3"
 _HELD: Final = "head.owner <> ''"
 _PROJECT: Final = "head.project = $4 and "
 
+PLANNED: Final = "set local plan_cache_mode = force_custom_plan"
+"""Plan the queries of this transaction for their values."""
+
 AWAKE: Final = _AWAKE.format(
     free=_PART.format(which=_FREE), due=_PART.format(which=_DUE), held=_PART.format(which=_HELD)
 )

@@ -302,11 +302,13 @@ class PostgresStore:
     ) -> list[LeaseHolder]:
         """The running or compensating runs that handrail executes, of a project or of all, by id, with their owners."""
         limit, last = max(0, limit), stored(after)
-        if project is None:
-            query, values = (queries.AWAKE, (now,)) if is_awake else (queries.HOLDERS, ())
-            return await self._values(LeaseHolder, query, last, limit, *values)
-        query, values = (queries.AWAKE_IN_PROJECT, (now,)) if is_awake else (queries.HOLDERS_OF_PROJECT, ())
-        return await self._values(LeaseHolder, query, last, limit, *values, stored(project))
+        of_project = () if project is None else (stored(project),)
+        if is_awake:
+            query = queries.AWAKE if project is None else queries.AWAKE_IN_PROJECT
+            rows = await self._connections.ask_planned(query, last, limit, now, *of_project)
+            return postgres_rows.values(rows, LeaseHolder)
+        query = queries.HOLDERS if project is None else queries.HOLDERS_OF_PROJECT
+        return await self._values(LeaseHolder, query, last, limit, *of_project)
 
     async def lease_holder(self, run: str, *, project: str | None = None) -> LeaseHolder | None:
         """The same for one run; None if it has no work for handrail, or not in this project."""
