@@ -5,8 +5,9 @@
 A real server and a worker on one home. Scripts start runs that complete, fail after retries, are undone or wait for a
 person; a person answers; agents come and go over MCP; four readers follow the live feed. Meanwhile the worker is killed
 (kill -9) and started again, the journal is verified, backed up and pruned, and completed runs are archived. Memory,
-descriptors and the WAL are those of the server, from the system; latency is that of all requests. In the end the server
-is stopped in order, the journal verified with a replay, and every run that was acknowledged is looked for."""
+descriptors and the WAL are those of the server, from the system; latency is that of all requests, judged by
+what a process takes that does nothing. In the end the server is stopped in order, the journal verified with a replay,
+and every run that was acknowledged is looked for."""
 
 from __future__ import annotations
 
@@ -19,6 +20,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from signal import SIGTERM
+from statistics import median
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -33,6 +35,8 @@ from interfaces.soak.verdict import LIMITS, grown, growth
 CONFIG = '[retention]\narchive_after = "1h"\n'
 SAMPLES = 60
 SAMPLE_S_MIN = 2.0
+COLUMNS = ("minute", "memory MB", "descriptors", "WAL MB", "p50 ms", "p95 ms", "bare ms", "journal MB", "runs")
+BARE = (sys.executable, "-I", "-S", "-c", "pass")
 ROWS = 15
 
 
@@ -47,7 +51,7 @@ class Soak:
     def __init__(self, console: LiveConsole, minutes: float) -> None:
         self.console, self.seconds = console, 60 * minutes
         self.load = Load(console, time.monotonic() + self.seconds)
-        self.samples: dict[str, list[float]] = {name: [] for name in (*LIMITS, "minute", "journal MB", "runs")}
+        self.samples: dict[str, list[float]] = {name: [] for name in (*COLUMNS, *LIMITS)}
         self.failed: list[str] = []
 
     async def run(self) -> None:
@@ -71,6 +75,7 @@ class Soak:
             latencies, self.load.latencies_ms = sorted(self.load.latencies_ms), []
             if not latencies:
                 continue
+            bare_ms = median([await _bare_ms() for _ in range(3)])
             found = {
                 "minute": (time.monotonic() - began) / 60,
                 "memory MB": _resident_mb(process),
@@ -79,8 +84,10 @@ class Soak:
                 "journal MB": _mb(home / "journal.db"),
                 "p50 ms": latencies[len(latencies) // 2],
                 "p95 ms": latencies[int(0.95 * len(latencies))],
+                "bare ms": bare_ms,
                 "runs": float(len(self.load.started)),
             }
+            found |= {f"{name} / bare": found[f"{name} ms"] / bare_ms for name in ("p50", "p95")}
             for name, value in found.items():
                 self.samples[name].append(value)
 
@@ -130,6 +137,14 @@ class Soak:
         return code, out + err
 
 
+async def _bare_ms() -> float:
+    """How long a process takes that does nothing: how fast the machine is now."""
+    began = time.perf_counter()
+    process = await asyncio.create_subprocess_exec(*BARE)
+    await process.wait()
+    return 1_000 * (time.perf_counter() - began)
+
+
 def _resident_mb(process: Path) -> float:
     for line in (process / "status").read_text(encoding="utf-8").splitlines():
         if line.startswith("VmRSS:"):
@@ -166,11 +181,10 @@ async def _missing(console: LiveConsole, runs: Sequence[str]) -> list[str]:
 
 def print_table(soak: Soak) -> None:
     """The samples, thinned out, and what was done."""
-    names = ("minute", *LIMITS, "journal MB", "runs")
-    say("  ".join(f"{name:>11}" for name in names))
+    say("  ".join(f"{name:>11}" for name in COLUMNS))
     count = len(soak.samples["minute"])
     for row in range(0, count, max(1, count // ROWS)):
-        say("  ".join(f"{soak.samples[name][row]:11.1f}" for name in names))
+        say("  ".join(f"{soak.samples[name][row]:11.1f}" for name in COLUMNS))
     say("\n" + ", ".join(f"{name} {number}" for name, number in sorted(soak.load.counts.items())))
 
 
