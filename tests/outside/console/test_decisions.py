@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -199,6 +202,25 @@ def test_steps_that_failed_alike_are_retried_together_line_by_line(ada: Person, 
     assert {one["data"]["reason"] for one in retried} == {REASON}
     expect(ada.page.locator(".run-head .pill")).to_have_text("Completed")
     ada.require_clean()
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl here")
+def test_what_is_copied_as_curl_works_in_any_shell(ada: Person, script: httpx.Client) -> None:
+    run = started(script, GUIDED)
+    ada.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    copied = "() => navigator.clipboard.readText()"
+    environment = {"PATH": os.environ["PATH"]}  # and no HANDRAIL_HOME
+    ada.go(f"/runs/{run}")
+    ada.page.get_by_role("button", name="More about this run").click()
+    ada.page.get_by_role("button", name="Copy as curl").click()
+    done = subprocess.run(["sh", "-c", ada.page.evaluate(copied)], env=environment, capture_output=True, check=True)
+    assert json.loads(done.stdout)["run"] == run
+    ada.page.get_by_role("link", name="Pause…").click()
+    panel(ada).get_by_label("Reason").fill(REASON)
+    panel(ada).get_by_role("button", name="Copy as curl").click()
+    subprocess.run(["sh", "-c", ada.page.evaluate(copied)], env=environment, capture_output=True, check=True)
+    expect(ada.page.locator(".run-head .pill")).to_have_text("Paused")
+    assert script.get(f"/api/v1/runs/{run}").json()["reason"] == REASON
 
 
 def test_an_undo_that_failed_is_said_to_be_done_by_hand(ada: Person, script: httpx.Client) -> None:

@@ -1,12 +1,13 @@
 /** The top of a run's page: name, state, who, how long; one segment for each step; and why it is where it is. */
 import type { JSX } from 'preact';
-import type { LegalAction, RunView } from '../../core/contract';
+import { remembered } from '../../core/api';
+import type { AboutServer, LegalAction, RunView } from '../../core/contract';
 import { isLive } from '../../core/live';
 import { command } from '../../core/project';
 import { enc, go } from '../../core/router';
 import { leftWords, lookOf, took, workflowId } from '../../core/runs';
 import { useStore } from '../../core/store';
-import { actor, clock, count, duration, listed, number, instant, short } from '../../core/words';
+import { actor, clock, count, duration, listed, number, instant, shell, short } from '../../core/words';
 import { Icon, Labelled, type IconName } from '../../kit/icons';
 import { Button, Menu, Pill, Time, copyText } from '../../kit/kit';
 import { useNow } from '../../kit/now';
@@ -146,7 +147,11 @@ function Controls({ run, actions }: { run: string; actions: readonly LegalAction
   );
 }
 
-export const curl = (path: string): string => `curl -H "Authorization: Bearer $(cat $HANDRAIL_HOME/console-key)" ${location.origin}${path}`;
+/** It works in any shell of this machine: most people have no HANDRAIL_HOME set. */
+export function curl(path: string): string {
+  const home = remembered<AboutServer>('/about')?.home;
+  return `curl -H "Authorization: Bearer $(cat ${home ? shell(`${home}/console-key`) : '$HANDRAIL_HOME/console-key'})" ${location.origin}${path}`;
+}
 
 export function Segments({ rows }: { rows: readonly Row[] }): JSX.Element | null {
   const parts = rows.filter((row) => !isContainer(row.step));
