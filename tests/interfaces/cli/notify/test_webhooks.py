@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from handrail.assembly.opening import open_store
+from handrail.domain.errors import Forbidden
+from handrail.domain.notify.notice import Message, Notice
+from handrail.domain.policy.act import Act
+from handrail.domain.policy.table import may
+from handrail.domain.policy.verdict import require_allowed
+from handrail.engine.notify.outbox import ChannelState
+from handrail.settings import read_settings
 from interfaces.cli.notify.webhook_receiver import Receiver, receiving
 from interfaces.shell import Shell, until
 
@@ -135,3 +145,48 @@ def test_a_project_can_name_no_channels(shell: Shell) -> None:
     result = shell.run("webhooks", "list")
     assert result.exit_code == 5
     assert "notify" in result.output
+
+
+def bury(shell: Shell, *numbers: int) -> None:
+    """What a server leaves that could not deliver these notices for days."""
+
+    async def scene() -> None:
+        settings = read_settings({"home": str(shell.home), "project": str(shell.folder)}, {})
+        async with open_store(settings) as opened:
+            outbox = opened.store.outbox()
+            assert await outbox.claim("ops", "out", ttl_ms=60_000)
+            notices = [
+                Notice(id=f"ntc_{n}", when="event", at=5_000, subject=f"run_{n}", text=f"no. {n}", source="s")
+                for n in numbers
+            ]
+            new = [Message(number=n, notice=notice) for n, notice in zip(numbers, notices, strict=True)]
+            assert await outbox.write("ops", "out", ChannelState(), put=new)
+            dead = [replace(one, attempts=90, tried=6_000, error="answered 500", is_dead=True) for one in new]
+            assert await outbox.write("ops", "out", ChannelState(), put=dead)
+            await outbox.release("out")
+
+    asyncio.run(scene())
+
+
+def test_dead_letters_are_listed_warned_of_sent_again_and_discarded(shell: Shell) -> None:
+    shell.json("webhooks", "rotate", "ops")
+    bury(shell, 1, 2, 3)
+    listed = shell.json("webhooks", "list", "--dead")["notices"]
+    assert [(one["id"], one["attempts"], one["error"]) for one in listed] == [
+        (f"ntc_{n}", 90, "answered 500") for n in (1, 2, 3)
+    ]
+    assert "answered 500" in shell.run("webhooks", "list", "ops", "--dead").output
+    warned = {one["name"]: one for one in shell.json("status")["checks"]}["channel ops"]
+    assert (warned["level"], warned["message"][:14]) == ("warn", "3 dead letters")
+    assert shell.json("webhooks", "resend", "ops", "ntc_2") == {"channel": "ops", "resent": 1}
+    assert [one["id"] for one in shell.json("webhooks", "list", "--waiting")["notices"]] == ["ntc_2"]
+    assert "1 of these" in shell.json("webhooks", "discard", "ops", "ntc_3", "ntc_9", code=3)["error"]["message"]
+    assert shell.json("webhooks", "discard", "ops") == {"channel": "ops", "discarded": 1}
+    assert (channel(shell)["dead"], channel(shell)["waiting"]) == (0, 1)
+    shell.json("webhooks", "list", "--dead", "--waiting", code=5)
+
+
+def test_only_people_change_channels() -> None:
+    for actor in ("agent:claude", "handrail", "worker:w-1"):
+        with pytest.raises(Forbidden):
+            require_allowed(may(actor, Act.NOTIFY))
