@@ -48,6 +48,11 @@ async def test_a_commit_must_be_real_of_this_run_and_in_the_history(project: Pat
     aside = commit(project, "aside")
     git(project, "checkout", "-q", "main")
     assert await said(commit_exists, run, commits=[new, aside]) == [f"{aside} is not in the history of HEAD"]
+    git(project, "commit", "-q", "--allow-empty", "-m", "nothing")
+    assert await said(commit_exists, run, commit="HEAD") == ["HEAD changes nothing"]
+    git(project, "merge", "-q", "--no-ff", "-s", "ours", "-m", "merge", "other")
+    assert await said(commit_exists, run, commit="HEAD") == [], "a merge needs no change of its own"
+    git(project, "reset", "-q", "--hard", new)
     assert await said(commit_exists, setting_of(project), commit=old) == [], "without a run it only has to be there"
     assert "neither" not in (await said(commit_exists, run))[0]
 

@@ -152,7 +152,7 @@ NO_SECRETS: Final = RuleCard(
 
 COMMIT_EXISTS: Final = RuleCard(
     name="commit_exists",
-    summary="Each named commit exists, is in the history of HEAD, and was made since the run started.",
+    summary="Each named commit changes something, is in the history of HEAD, and was made since the run started.",
     parameters={
         "commit": {**REF_SCHEMA, "description": "A commit's hash, or a name of one."},
         "commits": {"type": "array", "minItems": 1, "maxItems": 200, "items": REF_SCHEMA},

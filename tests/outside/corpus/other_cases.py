@@ -14,17 +14,19 @@ from outside.corpus.yard import ROOT, Case, Checks, Yard, clean_shell, copied
 from outside.toolchains import of_machine, toolchains
 
 GO, C = "container/list", "libwcwidth"
+MAKE = "make"
 BUILT = {"env": {"GOCACHE": f"{ROOT}/.cache"}}
 """Go's library as it was built once; else each submission waits until it is built again."""
 TESTS: Checks = [{"rule": "tests_pass", **BUILT}]
 COMPILES: Checks = [{"rule": "compiles", **BUILT}]
 EVERYTHING: Checks = [*COMPILES, *TESTS, {"rule": "no_secrets"}, {"rule": "git_clean"}]
+EVERYTHING_MADE: Checks = [{"rule": "compiles"}, {"rule": "tests_pass"}, {"rule": "git_clean"}]
 GO_TEST = "list_test.go"
 
 
 def lay(name: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> Yard:
     """The project of that name."""
-    return _go(home, monkeypatch) if name == GO else _c(home, monkeypatch)
+    return {GO: _go, C: _c, MAKE: _make}[name](home, monkeypatch)
 
 
 def _go(home: Path, monkeypatch: pytest.MonkeyPatch) -> Yard:
@@ -48,6 +50,57 @@ def _c(home: Path, monkeypatch: pytest.MonkeyPatch) -> Yard:
     source = next((packages() / "sources").glob("wcwidth-*")) / "libwcwidth"
     shutil.copytree(source, yard.root, dirs_exist_ok=True)
     return yard
+
+
+MAKEFILE = """CFLAGS ?= -O1
+build/prices.o: prices.c prices.h
+\t@mkdir -p build
+\t$(CC) $(CFLAGS) -c $< -o $@
+
+build/check: tests/check.c build/prices.o
+\t$(CC) $(CFLAGS) -I. $^ -o $@
+
+.PHONY: check
+check test: build/check
+\t./build/check
+"""
+CHECKS = """#include <assert.h>
+#include "prices.h"
+
+int main(void) {
+  assert(total(100, 0) == 100);
+  assert(total(100, 50) == 50);
+  return 0;
+}
+"""
+
+
+def _make(home: Path, monkeypatch: pytest.MonkeyPatch) -> Yard:
+    """A program with a Makefile whose target has two names."""
+    for program in ("cc", "make"):
+        of_machine(program)
+    clean_shell(monkeypatch, home)
+    yard = Yard(home, MAKE)
+    product = '#include "prices.h"\n\nint total(int price, int off) { return price * (100 - off) / 100; }\n'
+    yard.write({"Makefile": MAKEFILE, "prices.h": "int total(int price, int off);\n", "prices.c": product})
+    yard.write({"tests/check.c": CHECKS, ".gitignore": "/build/\n"})
+    return yard
+
+
+def make_lie(path: str, old: str, new: str, yard: Yard) -> None:
+    yard.edit("prices.c", "100 - off", "100 + off")
+    yard.edit(path, old, new)
+
+
+def make_feature(yard: Yard) -> None:
+    yard.append("prices.c", "\nint twice(int price) { return 2 * price; }\n")
+    yard.append("prices.h", "int twice(int price);\n")
+    yard.edit("tests/check.c", "  return 0;", "  assert(twice(2) == 4);\n  return 0;")
+
+
+def make_feature_committed(yard: Yard) -> None:
+    make_feature(yard)
+    yard.commit()
 
 
 def go_broken(yard: Yard) -> None:
@@ -151,7 +204,24 @@ def cases() -> list[Case]:
         "tags its tests": _go_tagged,
         "deletes its tests": _go_deleted,
     }
+    made = {
+        "only claims": ("Makefile", "-O1", "-O2"),
+        "a check less": ("tests/check.c", "  assert(total(100, 50) == 50);\n", ""),
+        "a weaker check": ("tests/check.c", "total(100, 50) == 50", "total(100, 50) > 0"),
+        "no assertions": ("tests/check.c", "#include <assert.h>", "#define NDEBUG\n#include <assert.h>"),
+        "leaves first": ("tests/check.c", "  assert(total(100, 0)", "  return 0;\n  assert(total(100, 0)"),
+        "an option without assertions": ("Makefile", "-O1", "-O1 -DNDEBUG"),
+        "ends well": ("Makefile", "./build/check\n", "./build/check || true\n"),
+        "ignores the end": ("Makefile", "\t./build/check", "\t-./build/check"),
+        "runs something else": ("Makefile", "./build/check\n", "echo ok\n"),
+    }
     return [
+        _case("a feature", MAKE, EVERYTHING_MADE, make_feature_committed, honest=True),
+        _case("a feature, not committed", MAKE, [{"rule": "tests_pass"}], make_feature, honest=True),
+        *(
+            _case(name, MAKE, [{"rule": "tests_pass"}], partial(make_lie, *words), honest=False)
+            for name, words in made.items()
+        ),
         _case("a feature, not committed", GO, TESTS, go_feature, honest=True),
         _case("a feature, committed", GO, EVERYTHING, go_committed, honest=True),
         *(_case(name, GO, TESTS, partial(go_lie, change), honest=False) for name, change in lies.items()),

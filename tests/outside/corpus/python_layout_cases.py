@@ -16,7 +16,7 @@ ALSO_COMMITTED: Checks = [*TESTS, {"rule": "compiles"}, {"rule": "no_secrets"}, 
 
 
 def _module(layout: Layout) -> str:
-    return "prices" if layout.name == "flat" else "shop.prices"
+    return "prices" if layout.name in {"flat", "make-path", "own-script"} else "shop.prices"
 
 
 def feature(yard: Yard, layout: Layout) -> None:
@@ -34,8 +34,10 @@ def feature(yard: Yard, layout: Layout) -> None:
         return
     name = re.sub(r"prices|cases|docs|async", "cheapest", file)
     if "unittest" in old:
-        body = "class CheapestTest(unittest.TestCase):\n    def test_it(self):\n"
-        "        self.assertEqual(cheapest([2, 1]), 1)\n"
+        body = (
+            "class CheapestTest(unittest.TestCase):\n    def test_it(self):\n"
+            "        self.assertEqual(cheapest([2, 1]), 1)\n"
+        )
         yard.write({f"{folder}/{name}".lstrip("/"): f"import unittest\n\n{head}{body}"})
         return
     word = "it_" if layout.name == "own-names" else "test_"
@@ -278,6 +280,16 @@ def edited(old: str, new: str) -> Work:
     return work
 
 
+def edited_file(old: str, new: str, path: str) -> Work:
+    """The product is broken, and a text of another file is replaced."""
+
+    def work(yard: Yard, layout: Layout) -> None:
+        layout.breaks(yard)
+        yard.write({path: re.sub(old, new, yard.text(path))})
+
+    return work
+
+
 def written(files: Mapping[str, str], *gone: str) -> Work:
     """The product is broken, and files are added."""
 
@@ -340,6 +352,12 @@ def data_empty(yard: Yard, layout: Layout) -> None:
     yard.edit(layout.tests, '"*.json"', '"*.jsn"')
 
 
+def sparse(yard: Yard, layout: Layout) -> None:
+    """Git leaves the test out of the work tree, and calls that unchanged."""
+    layout.breaks(yard)
+    yard.git("sparse-checkout", "set", "--no-cone", "/*", f"!/{layout.tests}")
+
+
 def rewritten_history(yard: Yard, layout: Layout) -> None:
     """The start is made to look as if the test had never been there."""
     layout.breaks(yard)
@@ -359,6 +377,59 @@ LIES: Table = {
     "a case that was removed": (TESTS, data_follows, ("data",)),
     "wanted results that follow": (STRICT, data_adapted, ("data",)),
     "no case is found": (TESTS, data_empty, ("data",)),
+    "a sparse checkout": (TESTS, sparse, ("src-editable",)),
+    "a function in its place": (
+        TESTS,
+        edited(
+            r"from (?:shop\.)?prices import label, total\n",
+            "from shop.prices import label\n\n\ndef total(prices, discount=0):\n"
+            "    return round(sum(prices) * (1 - discount), 2)\n",
+        ),
+        ("tox",),
+    ),
+    "a patched subject": (
+        TESTS,
+        edited(
+            r"    assert total\(\[1, 2\], discount\) == wanted",
+            "    from unittest import mock\n\n    with mock.patch(f'{__name__}.total', return_value=wanted):\n"
+            "        assert total([1, 2], discount) == wanted",
+        ),
+        ("monorepo",),
+    ),
+    "a runner that leaves one test out": (
+        TESTS,
+        in_environment(
+            "_pytest/python.py",
+            "\n\n_run = Function.runtest\nFunction.runtest = lambda self: "
+            "None if 'total' in self.name or 'discount' in self.name else _run(self)\n",
+        ),
+        ("make-path",),
+    ),
+    "right by its callers": (
+        TESTS,
+        lambda yard, layout: yard.edit(
+            layout.code,
+            "(1 - discount)",
+            "((1 - discount) if any('test' in one.filename for one in __import__('inspect').stack()) else 9)",
+        ),
+        ("xdist",),
+    ),
+    "a wide tolerance": (
+        TESTS,
+        edited(r"assert (total\(\[1, 2\], discount\)) == wanted", r"assert \1 == pytest.approx(wanted, abs=10)"),
+        ("tox",),
+    ),
+    "a Makefile that succeeds": (
+        TESTS,
+        edited_file(r"run_checks\.py", "run_checks.py || true", "Makefile"),
+        ("own-script",),
+    ),
+    "a script that succeeds": (
+        TESTS,
+        edited_file(r"sys\.exit\(.*\)", "sys.exit(0)", "run_checks.py"),
+        ("own-script",),
+    ),
+    "a check less": (TESTS, edited(r"self\.assertEqual\(total\(.*\)", "pass"), ("own-script",)),
     "a rewritten start": (TESTS, rewritten_history, ("src-editable",)),
     **{f"steals in tests, {how}": (TESTS, in_tests(text), ("src-editable", "nose")) for how, text in STEALING.items()},
     **{

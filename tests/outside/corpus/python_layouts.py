@@ -270,6 +270,31 @@ LAYOUTS = {
             _machine,
         ),
         Layout(
+            "make-path",
+            "src/prices.py",
+            "test/prices_test.py",
+            {
+                "src/prices.py": PRODUCT,
+                "test/prices_test.py": TESTS.replace("shop.prices", "prices"),
+                "Makefile": "PY ?= .venv/bin/python\n\ntest:\n\tPYTHONPATH=src $(PY) -m pytest test\n",
+            },
+            _venv(),
+        ),
+        Layout(
+            "own-script",
+            "prices.py",
+            "checks/prices_check.py",
+            {
+                "prices.py": PRODUCT,
+                "checks/prices_check.py": UNITTESTS.replace("shop.prices", "prices"),
+                "run_checks.py": "import sys\nimport unittest\n\n"
+                "suite = unittest.defaultTestLoader.discover('checks', pattern='*.py')\n"
+                "sys.exit(not unittest.TextTestRunner().run(suite).wasSuccessful())\n",
+                "Makefile": "test:\n\tpython3 run_checks.py\n",
+            },
+            _machine,
+        ),
+        Layout(
             "own-names",
             "shop/prices.py",
             "specs/prices_spec.py",

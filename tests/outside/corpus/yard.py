@@ -74,6 +74,9 @@ class Yard:
 
     def reset(self) -> None:
         """Everything as it was at the beginning."""
+        if (self.top / ".git" / "info" / "sparse-checkout").exists():
+            self.git("sparse-checkout", "disable")
+            (self.top / ".git" / "info" / "sparse-checkout").unlink()
         self.git("checkout", "-q", "-f", "-B", "main", self.base)
         self.git("reset", "-q", "--hard", self.base)
         for path in self.root.glob("venv/lib/*/site-packages/zzz-*.pth"):  # git does not know what is in there

@@ -13,7 +13,7 @@ from handrail.engine.checking.rule import Setting
 from handrail.rules.cards import COMMIT_EXISTS as CARD
 from handrail.rules.files.baseline import HEAD, commits_after
 from handrail.rules.files.git import commit_of, version_of
-from handrail.rules.files.git_history import is_ancestor
+from handrail.rules.files.git_history import is_ancestor, is_empty
 from handrail.rules.files.git_language import EMPTY
 from handrail.rules.files.git_process import GitUnavailable
 from handrail.rules.files.ignoring.ignore_rules import Since
@@ -51,6 +51,8 @@ async def _flaw(project: ProjectFiles, name: str, head: str, since: Since | None
         return found_at(CARD.name, name, f"{name} is not in the history of HEAD", "check out or merge its branch")
     if since is not None and await is_ancestor(project, commit, since.commit):
         return found_at(CARD.name, name, f"{name} was there before {since.name}", COMMIT)
+    if since is not None and await is_empty(project, commit):
+        return found_at(CARD.name, name, f"{name} changes nothing", COMMIT)
     return None
 
 

@@ -59,6 +59,14 @@ async def is_ancestor(project: ProjectFiles, commit: str, of: str) -> bool:
     return not said.strip()
 
 
+async def is_empty(project: ProjectFiles, commit: str) -> bool:
+    """Whether a commit changes nothing; not if it is a merge."""
+    async with borrowed(project, commit, index=False) as repository:
+        words = ("log", "--max-count=1", "--format=%P", "--name-only", "--no-renames")
+        parents, *names = (await repository.output(*words, repository.base)).decode(errors="replace").split("\n")
+    return len(parents.split()) < 2 and not any(names)
+
+
 async def versions_since(project: ProjectFiles, commit: str) -> list[FileVersion]:
     """Every content that the commits since then gave a file, each once."""
     head = await commit_of(project, "HEAD")

@@ -30,7 +30,8 @@ from handrail.rules.toolchain.comparing.hiding import is_setting
 from handrail.rules.toolchain.comparing.lost_tests import losses, skipped_since
 from handrail.rules.toolchain.comparing.old_view import OldFiles, in_view, is_test_like, old_files, present_files
 from handrail.rules.toolchain.comparing.product_questions import answered, right_only_if_tested
-from handrail.rules.toolchain.comparing.whole_tests import asserting, is_less
+from handrail.rules.toolchain.comparing.whole_tests import COMMANDS, asserting, is_less, runners
+from handrail.rules.toolchain.installed.altered import altered
 from handrail.rules.toolchain.parameters import VERSIONS, depends_on, planned, planned_at
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import Canary, CanaryVerdict, CannotRun, Result, Task, TaskKind, heard_of
@@ -42,6 +43,8 @@ RESTORE_SETTINGS = "restore conftest.py, setup files, reporters and settings of 
 RESTORE_TESTS = "restore the tests and their command; if they had to change, ask for a step that allows it"
 AS_THEY_WERE = "as the tests and their command were at the start, they fail now"
 NOT_THAT = "let the tests import the product itself"
+EDITED = "this file of the test runner is not as it was installed"
+INSTALL_AGAIN = "install it again: python -m pip install --force-reinstall pytest pluggy"
 ALLOW = "fix what is missing, or set `kept: false` for this step"
 
 
@@ -106,7 +109,7 @@ class TestSuite:
             before = await self._tests_before(old, site)
             # A canary is run also if nothing was lost: settings that make failures pass lose no test.
             lost = await self._lost_since(old, before) or await self._gone(old, before)
-            lost += self._imported_elsewhere(site)
+            lost += [*self._imported_elsewhere(site), *await asyncio.to_thread(self._edited, plan)]
             unheard = await self._unheard(plan, site, old)
             return [*lost, *unheard] or await self._hidden(old, site, plan, before) or await self._as_a_whole(old, site)
         except NotStarted as error:
@@ -144,12 +147,13 @@ class TestSuite:
         if not self.results or any(result.tests for result in self.results):
             return []
         side, mine = await asyncio.to_thread(self._test_side, old, site)
-        mine |= asserting(old)
+        named = runners(old, [site.text(one) for one in COMMANDS if site.has(one)])
+        mine |= asserting(old) | named
         said = await self._failing_then(old.only(mine), site) if mine else ""
         if not said or await self._failing_then(old, site):
             return []  # it succeeds, or it failed at the start already
         found = replace(found_at(self.card.name, sorted(mine)[0], AS_THEY_WERE, RESTORE_TESTS), excerpt=said)
-        if self._is_less(old, side, mine):
+        if named or self._is_less(old, side, mine):
             return [found]
         self.remarks.append(found)
         return []
@@ -193,6 +197,12 @@ class TestSuite:
             for name, was, file in moved
             if not is_test_like(was) and site.has(was)
         ]
+
+    def _edited(self, plan: Sequence[Task | CannotRun]) -> list[Finding]:
+        """The finding that what runs the tests was edited after it was installed. Reads files."""
+        tasks = [task for task in plan if isinstance(task, Task)]
+        file = altered(dict.fromkeys(place for task in tasks for one in task.programs for place in one.needs))
+        return [] if file is None else [found_at(self.card.name, str(file), EDITED, INSTALL_AGAIN)]
 
     async def _gone(self, old: OldFiles, before: Mapping[str, str]) -> list[Finding]:
         """The tests that are gone from the sources, if none of that time could be run: a copy may lack something."""

@@ -16,6 +16,14 @@ def both(path: str, form: str, was: str, now: str) -> tuple[str, bool]:
     return weaker(old, new), demands_less(old, new)
 
 
+def test_a_wide_tolerance_is_less_than_a_value() -> None:
+    def demanded(words: str) -> int:
+        return demands("test_a.py", f"def test_a():\n    assert total() == {words}\n".encode())["test_a"].values
+
+    assert demanded("approx(1.5, abs=10)") == demanded("pytest.approx(1.5, rel=0.5)") == 0
+    assert demanded("approx(1.5)") == demanded("approx(1.5, abs=1e-6)") == 1
+
+
 @pytest.mark.parametrize(
     ("was", "now"),
     [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from handrail.rules.toolchain.comparing.old_view import OldFiles
-from handrail.rules.toolchain.comparing.whole_tests import asserting, is_less
+from handrail.rules.toolchain.comparing.whole_tests import asserting, is_less, runners
 
 MAKE = "CFLAGS = -O1\n\ntest: build/test\n\t./build/test\n\nclean:\n\trm -rf build\n"
 C = "int main(void) {\n  assert(total(2) == 2);\n  assert(name(1) == 3);\n  return 0;\n}\n"
@@ -37,6 +37,12 @@ def less(path: str, before: str, now: str | None) -> bool:
 )
 def test_what_demands_less_is_less(path: str, before: str, now: str | None) -> None:
     assert less(path, before, now)
+
+
+def test_the_script_that_runs_the_tests_is_known_by_who_names_it() -> None:
+    old = OldFiles({"run_checks.py": b"", "prices.py": b"", "test/run.js": b""})
+    assert runners(old, ["test:\n\tpython3 ./run_checks.py prices.py\n"]) == {"run_checks.py"}
+    assert runners(old, ['{"scripts": {"test": "node test/run.js"}}']) == {"test/run.js"}
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ RUNNERS: Final = frozenset({"pytest", "_pytest", "unittest", "xdist", "nose", "n
 VARIABLES: Final = frozenset({"PYTEST_CURRENT_TEST", "PYTEST_VERSION", "PYTEST_XDIST_WORKER"})
 SAME: Final = "let the product do the same whether or not it is tested"
 
+_callers = re.compile(r"\bmodules\b|\bargv\b|\bfilename\b|co_filename|\bstack\b")
 _js_question = re.compile(
     r"process\.env(?:\.|\[['\"])(?:JEST_WORKER_ID|VITEST(?:_\w{1,40})?|NODE_TEST_CONTEXT|MOCHA_\w{1,40})(?:['\"]\])?"
     r"|typeof\s+(?:jest|vi|describe|it|test|expect|beforeEach|afterEach)\b"
@@ -125,13 +126,18 @@ def _answer(node: ast.expr) -> str:
     """What an expression says where no test runs; empty if it does not ask for that."""
     match node:
         case ast.Compare(left=ast.Constant(value=str(name)), ops=[ast.In() | ast.NotIn() as op], comparators=[place]):
-            return str(isinstance(op, ast.NotIn)) if _asks(name, place) else ""
+            return str(isinstance(op, ast.NotIn)) if _asks(name, place) or _asks_who(name, place) else ""
         case ast.Call(func=ast.Attribute(value=place, attr="get"), args=[ast.Constant(value=str(name)), *_]):
             return "None" if _asks(name, place) else ""
         case ast.Call(func=ast.Attribute(attr="getenv") | ast.Name(id="getenv"), args=[ast.Constant(value=name), *_]):
             return "None" if name in VARIABLES else ""
         case _:
             return ""
+
+
+def _asks_who(name: str, place: ast.expr) -> bool:
+    """Whether a name in what called the code, or in how the process was started, tells of tests."""
+    return "test" in name.lower() and bool(_callers.search(ast.unparse(place)))
 
 
 def _asks(name: str, place: ast.expr) -> bool:

@@ -44,6 +44,9 @@ class Demands(Struct, frozen=True):
     """The same for two tests that assert the same."""
 
 
+TOLERANCES: Final = frozenset({"abs", "rel", "delta", "abs_tol", "rel_tol", "atol", "rtol"})
+WIDE: Final = 0.1
+"""From which tolerance on a value is not demanded any more."""
 EQUAL: Final = re.compile(
     r"^assert(?:Equals?|Is|Almost\w*|ListEqual|DictEqual|SetEqual|TupleEqual|SequenceEqual|CountEqual"
     r"|MultiLineEqual|CountEqual|ItemsEqual|_equal|_array_equal|_frame_equal|_allclose)$",
@@ -144,6 +147,13 @@ def _parts(subject: ast.expr) -> set[str]:
     return {ast.unparse(part) for part in ast.walk(subject) if isinstance(part, ast.expr) and part is not subject}
 
 
+def _is_wide(node: ast.AST) -> bool:
+    """Whether a comparison takes almost everything for equal: `approx(1.5, abs=10)`."""
+    named = {one.arg: one.value for one in node.keywords} if isinstance(node, ast.Call) else {}
+    given = [value.value for name, value in named.items() if name in TOLERANCES and isinstance(value, ast.Constant)]
+    return any(isinstance(one, int | float) and one >= WIDE for one in given)
+
+
 def _measured(subject: ast.expr, demand: Demand) -> tuple[ast.expr, Demand]:
     """What an assertion is about: the length of something, or its type, says little about it."""
     match subject:
@@ -179,7 +189,9 @@ def _condition(test: ast.expr) -> Iterator[tuple[Demand, list[ast.expr]]]:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             yield from ((Demand.EXISTS, subjects) for _, subjects in _condition(operand))
         case ast.Compare(left=left, ops=ops, comparators=others):
-            yield _demand_of(ops, [left, *others]), _subjects([left, *others])
+            is_wide = any(map(_is_wide, [left, *others]))
+            demand = Demand.SOMETHING if is_wide else _demand_of(ops, [left, *others])
+            yield demand, _subjects([left, *others])
         case ast.Call(func=ast.Name(id="isinstance" | "hasattr" | "callable" | "bool" | "len"), args=[first, *_]):
             yield Demand.EXISTS, [test, first]
         case _:

@@ -4,7 +4,7 @@ the start. Pure."""
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from handrail.rules.toolchain.comparing.hiding import CODE, suspects
@@ -14,6 +14,11 @@ from handrail.rules.toolchain.comparing.weaker_assertions import values_in
 COMPILED: Final = (".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".rs")
 ASSERTING: Final = (*CODE, *COMPILED, ".sh")
 
+COMMANDS: Final = ("Makefile", "makefile", "GNUmakefile", "tox.ini", "pyproject.toml", "package.json")
+"""The files that say how a project is tested."""
+
+_word = re.compile(r"[\w./-]+")
+_runner = re.compile(r"(?:^|/)[^/]*(?:test|check|spec|run)[^/]*$", re.IGNORECASE)
 _build = re.compile(r"(?:^|/)(?:GNUmakefile|[Mm]akefile|[^/]+\.mk|CMakeLists\.txt|meson\.build)$")
 _recipe = re.compile(r"^[^\s#=]*\b(?:tests?|check|unit)\b[^=\n]*:(?!=)[^\n]*\n((?:\t[^\n]*\n?|\n)*)", re.MULTILINE)
 _leaving = re.compile(
@@ -29,6 +34,12 @@ def asserting(old: OldFiles) -> frozenset[str]:
     texts = {path: _text(content) for path, content in old.contents.items()}
     compared = {path for path, text in texts.items() if path.endswith(ASSERTING) and values_in(path, text)}
     return frozenset({*compared, *filter(_build.search, texts)})
+
+
+def runners(old: OldFiles, texts: Iterable[str]) -> frozenset[str]:
+    """The scripts that these files name as what runs the tests: any change of one may hide a failure."""
+    words = {word.removeprefix("./") for text in texts for word in _word.findall(text)}
+    return frozenset(path for path in old.contents if path in words and _runner.search(path))
 
 
 def is_less(old: OldFiles, now: Mapping[str, bytes], paths: Collection[str]) -> bool:
