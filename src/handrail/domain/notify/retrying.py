@@ -1,4 +1,4 @@
-"""NotifyWhen a notice that did not arrive is tried again, and when it is given up. Pure."""
+"""When a notice that did not arrive is tried again, and when it is given up. Pure."""
 
 from __future__ import annotations
 
