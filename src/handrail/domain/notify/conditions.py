@@ -38,7 +38,7 @@ class HomeLook(Struct, frozen=True, kw_only=True):
     disk_free: int | None = None
     journal_bytes: int | None = None
     backup_at: int | None = None
-    """NotifyWhen the newest backup was made; None if there is none."""
+    """When the newest backup was made; None if there is none."""
     has_journal: bool = False
     """Whether there is anything to back up."""
     verified_at: int | None = None

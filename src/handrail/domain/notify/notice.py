@@ -24,7 +24,7 @@ class Notice(Struct, frozen=True, kw_only=True, omit_defaults=True):
     when: str
     """The rule that is met."""
     at: int
-    """NotifyWhen it happened."""
+    """When it happened."""
     subject: str
     """What it is about: notices about one run arrive in their order."""
     text: str
@@ -39,10 +39,10 @@ class Message(Struct, frozen=True, kw_only=True):
     number: int
     notice: Notice
     due: int = 0
-    """NotifyWhen it is tried next."""
+    """When it is tried next."""
     attempts: int = 0
     tried: int = 0
-    """NotifyWhen it was tried first; 0 if it never was."""
+    """When it was tried first; 0 if it never was."""
     error: str = ""
     is_dead: bool = False
     """Whether no more is tried, unless somebody sends it again."""

@@ -170,7 +170,7 @@ def _key_files(settings: Settings) -> list[Path]:
 
 
 async def _signing(settings: Settings) -> list[HealthCheck]:
-    """NotifyWhen the last checkpoint was signed, and how far the witnesses are."""
+    """When the last checkpoint was signed, and how far the witnesses are."""
     try:
         async with open_reader(settings) as look:
             last = await look.checkpoints.last()
