@@ -248,3 +248,9 @@ def test_source_speaks_of_handrail_alone(tmp_path: Path) -> None:
 def test_each_decision_has_a_number_of_its_own() -> None:
     records = sorted(file.name for file in (ROOT / "docs" / "decisions").glob("*.md"))
     assert [int(name[:4]) for name in records] == list(range(1, len(records) + 1))
+
+
+def test_no_query_numbers_its_parameters() -> None:
+    """SQLite's `?1` is refused by Python 3.14 where values come in a sequence."""
+    storage = SOURCE / "storage"
+    assert [file.name for file in storage.rglob("*.py") if re.search(r"(?<!`)\?\d", file.read_text("utf-8"))] == []

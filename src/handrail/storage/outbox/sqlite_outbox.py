@@ -14,16 +14,17 @@ from handrail.engine.notify.outbox import DEAD_MAX, ChannelState, ChannelSwitch,
 from handrail.storage.outbox.outbox_rows import kept, kept_channel, message_of, moved
 from handrail.storage.sqlite.append import Appender
 from handrail.storage.sqlite.reader import Readers
+from handrail.storage.sqlite.rows import Parameters, numbered
 
 _NOW: Final = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
 
 CLAIM: Final = f"""
-    INSERT INTO outbox_channel (name, owner, until, state) VALUES (?1, ?2, {_NOW} + ?3, ?4)
+    INSERT INTO outbox_channel (name, owner, until, state) VALUES (:p1, :p2, {_NOW} + :p3, :p4)
     ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, until = excluded.until
-    WHERE owner IN ('', excluded.owner) OR until <= {_NOW} OR until > {_NOW} + ?3"""
+    WHERE owner IN ('', excluded.owner) OR until <= {_NOW} OR until > {_NOW} + :p3"""
 """Claim a channel that is free, or whose owner was silent; one that lasts too long is from before a clock was set."""
 
-IS_HELD: Final = f"SELECT until - {_NOW} > ?3 / 2 FROM outbox_channel WHERE name = ?1 AND owner = ?2"
+IS_HELD: Final = f"SELECT until - {_NOW} > :p3 / 2 FROM outbox_channel WHERE name = :p1 AND owner = :p2"
 """Whether this owner's claim will hold for a good while: then it need not be written."""
 
 RELEASE: Final = "UPDATE outbox_channel SET owner = '', until = 0 WHERE owner = ?"
@@ -52,24 +53,24 @@ DROP: Final = "DELETE FROM outbox_message WHERE channel = ? AND number = ?"
 """It has arrived."""
 
 TRIM: Final = """
-    DELETE FROM outbox_message WHERE channel = ?1 AND dead = 1 AND number NOT IN (
-        SELECT number FROM outbox_message WHERE channel = ?1 AND dead = 1 ORDER BY number DESC LIMIT ?2)"""
+    DELETE FROM outbox_message WHERE channel = :p1 AND dead = 1 AND number NOT IN (
+        SELECT number FROM outbox_message WHERE channel = :p1 AND dead = 1 ORDER BY number DESC LIMIT :p2)"""
 """Remove the oldest dead letters."""
 
 _MESSAGE: Final = "SELECT number, due, attempts, tried, error, dead, notice FROM outbox_message m"
 
 DUE: Final = f"""{_MESSAGE}
-    WHERE channel = ?1 AND dead = 0 AND due <= ?2
-        AND EXISTS (SELECT 1 FROM outbox_channel WHERE name = ?1 AND switch IS NULL)
+    WHERE channel = :p1 AND dead = 0 AND due <= :p2
+        AND EXISTS (SELECT 1 FROM outbox_channel WHERE name = :p1 AND switch IS NULL)
         AND NOT EXISTS (SELECT 1 FROM outbox_message e
             WHERE e.channel = m.channel AND e.subject = m.subject AND e.dead = 0 AND e.number < m.number)
-    ORDER BY number LIMIT ?3"""
+    ORDER BY number LIMIT :p3"""
 """Of each subject the first that waits, if it is due."""
 
 MESSAGES: Final = f"{_MESSAGE} WHERE channel = ? AND dead = ? ORDER BY number LIMIT ?"
 """What waits, or is dead."""
 
-_OF_IDS: Final = "channel = ?1 AND dead = 1 AND (?2 = '[]' OR id IN (SELECT value FROM json_each(?2)))"
+_OF_IDS: Final = "channel = :p1 AND dead = 1 AND (:p2 = '[]' OR id IN (SELECT value FROM json_each(:p2)))"
 
 REVIVE: Final = f"UPDATE outbox_message SET dead = 0, due = 0, attempts = 0, tried = 0 WHERE {_OF_IDS}"
 """Try dead letters again."""
@@ -102,15 +103,16 @@ class SqliteOutbox:
     async def claim(self, channel: str, owner: str, *, ttl_ms: int) -> KeptChannel | None:
         """Be the one that serves a channel for so long; None if another process is."""
         asked = (channel, owner, ttl_ms)
-        held = await self._readers.ask(lambda connection: connection.execute(IS_HELD, asked).fetchone())
+        named = numbered(*asked)
+        held = await self._readers.ask(lambda connection: connection.execute(IS_HELD, named).fetchone())
         if not held or not held[0]:
-            await self._changed(CLAIM, *asked, kept(ChannelState()))
+            await self._changed(CLAIM, numbered(*asked, kept(ChannelState())))
         (found,) = await self._channels(" WHERE name = ?", channel)
         return found if found.owner == owner else None
 
     async def release(self, owner: str) -> None:
         """Let others serve all channels of this owner at once."""
-        await self._changed(RELEASE, owner)
+        await self._changed(RELEASE, (owner,))
 
     async def channels(self) -> list[KeptChannel]:
         """All channels that were ever served, by name."""
@@ -131,30 +133,30 @@ class SqliteOutbox:
             connection.executemany(UPDATE, [_tried(channel, one) for one in put if one.attempts])
             connection.executemany(DROP, [(channel, number) for number in drop])
             if any(one.is_dead for one in put):
-                connection.execute(TRIM, (channel, DEAD_MAX))
+                connection.execute(TRIM, numbered(channel, DEAD_MAX))
 
         await self._write(write)
         return is_own
 
     async def due(self, channel: str, *, now: int, limit: int) -> list[Message]:
         """What may be sent now: of each subject the first that waits, if it is due; nothing if it is disabled."""
-        return await self._messages(DUE, channel, now, limit)
+        return await self._messages(DUE, numbered(channel, now, limit))
 
     async def messages(self, channel: str, *, is_dead: bool, limit: int = 100) -> list[Message]:
         """What waits, or is dead, by number."""
-        return await self._messages(MESSAGES, channel, int(is_dead), limit)
+        return await self._messages(MESSAGES, (channel, int(is_dead), limit))
 
     async def revive(self, channel: str, ids: Collection[str]) -> int:
         """Let dead letters be tried again; how many there were."""
-        return await self._changed(REVIVE, channel, json.dumps(list(ids)))
+        return await self._changed(REVIVE, numbered(channel, json.dumps(list(ids))))
 
     async def discard(self, channel: str, ids: Collection[str]) -> int:
         """Remove dead letters; how many there were."""
-        return await self._changed(DISCARD, channel, json.dumps(list(ids)))
+        return await self._changed(DISCARD, numbered(channel, json.dumps(list(ids))))
 
     async def switch(self, channel: str, switch: ChannelSwitch | None) -> bool:
         """Disable a channel, or enable it; whether there is such a channel."""
-        return await self._changed(SWITCH, kept(switch) if switch else None, channel) == 1
+        return await self._changed(SWITCH, (kept(switch) if switch else None, channel)) == 1
 
     async def skip(self, channel: str, mark: str) -> None:
         """Drop what waits for a channel, and go on from this place of the journal."""
@@ -166,7 +168,7 @@ class SqliteOutbox:
 
         await self._write(write)
 
-    async def _changed(self, query: str, *values: object) -> int:
+    async def _changed(self, query: str, values: Parameters) -> int:
         count = 0
 
         def write(connection: sqlite3.Connection, _: Appender) -> None:
@@ -182,7 +184,7 @@ class SqliteOutbox:
             lambda connection: [kept_channel(*row) for row in connection.execute(query, values)]
         )
 
-    async def _messages(self, query: str, *values: object) -> list[Message]:
+    async def _messages(self, query: str, values: Parameters) -> list[Message]:
         return await self._readers.ask(
             lambda connection: [message_of(*row) for row in connection.execute(query, values)]
         )

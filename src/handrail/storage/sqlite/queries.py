@@ -170,8 +170,8 @@ HOLDING: Final = f"""
     SELECT run.id, run.n, ifnull(lease.owner, ''), ifnull(lease.epoch, 0), ifnull(worker.beat, 0),
         CASE WHEN lease.needs_n = run.n THEN lease.needs ELSE '' END
     FROM run LEFT JOIN lease ON lease.run = run.id LEFT JOIN worker ON worker.id = lease.owner
-    WHERE run.id = ?1 AND {_IS_WORKING}
-    AND ifnull(?2, run.project) = run.project"""
+    WHERE run.id = :p1 AND {_IS_WORKING}
+    AND ifnull(:p2, run.project) = run.project"""
 """The same for one run, in any project or in the given one."""
 
 # --- reading --------------------------------------------------------------------------------------
@@ -186,11 +186,11 @@ PLACES: Final = f"SELECT {_EVENT} FROM event WHERE seq > ? ORDER BY seq LIMIT ?"
 """The events of the store after a position."""
 
 LANE_PLACES: Final = f"""
-    SELECT 0, {_EVENT} FROM event WHERE seq > ?1
+    SELECT 0, {_EVENT} FROM event WHERE seq > :p1
     UNION ALL
     SELECT 0, seq, stone.stream, left.n, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, left.hash, NULL
-    FROM removed_event AS left LEFT JOIN tombstone AS stone ON stone.number = left.tombstone WHERE seq > ?1
-    ORDER BY 2 LIMIT ?2"""
+    FROM removed_event AS left LEFT JOIN tombstone AS stone ON stone.number = left.tombstone WHERE seq > :p1
+    ORDER BY 2 LIMIT :p2"""
 """The same with the lane of each: this store has one. Of archived events, the place, number and hash are left."""
 
 LATEST: Final = f"SELECT {_EVENT} FROM event WHERE seq <= ? ORDER BY seq DESC LIMIT ?"
@@ -255,12 +255,12 @@ PLANS: Final = f"SELECT {_PLAN} FROM plan WHERE (project, id) > (?, ?) ORDER BY 
 """The rows of the plans of all projects, after a project and an id."""
 
 PLANS_OF_PROJECT: Final = f"""
-    SELECT * FROM (SELECT {_PLAN} FROM plan WHERE project = ?1 AND id > ?2 ORDER BY id LIMIT ?3)
+    SELECT * FROM (SELECT {_PLAN} FROM plan WHERE project = :p1 AND id > :p2 ORDER BY id LIMIT :p3)
     UNION ALL
     SELECT * FROM (
-        SELECT {_PLAN} FROM plan AS older WHERE project = '' AND ?1 <> '' AND id > ?2
-        AND NOT EXISTS (SELECT 1 FROM plan WHERE project = ?1 AND id = older.id) ORDER BY id LIMIT ?3)
-    ORDER BY id LIMIT ?3"""
+        SELECT {_PLAN} FROM plan AS older WHERE project = '' AND :p1 <> '' AND id > :p2
+        AND NOT EXISTS (SELECT 1 FROM plan WHERE project = :p1 AND id = older.id) ORDER BY id LIMIT :p3)
+    ORDER BY id LIMIT :p3"""
 """The rows of a project's plans after an id, and of those from before projects that it has not saved itself."""
 
 # --- checking the file ----------------------------------------------------------------------------

@@ -24,12 +24,18 @@ EventRow: TypeAlias = tuple[
 """The columns of an event: its position, then the fields of a Record."""
 
 Parameters: TypeAlias = Sequence[object] | Mapping[str, object]
-"""The parameters of a query: by position for `?`, by name for `:name`. Never `?1`: Python 3.12 warns about those."""
+"""The parameters of a query: by position for `?`, by name for `:name`. Never `?1`: Python 3.12 warns about those,
+and 3.14 refuses them."""
 
 Value = TypeVar("Value", bound=Struct)
 
 _HEAD_ROWS: Final = list[tuple[str, int, bytes]]
 _DEFINITION_ROWS: Final = list[tuple[str, bytes]]
+
+
+def numbered(*values: object) -> dict[str, object]:
+    """The parameters of a query that names them `:p1`, `:p2`, because it has some of them twice."""
+    return {f"p{number}": value for number, value in enumerate(values, 1)}
 
 
 def event_rows(connection: sqlite3.Connection, query: str, parameters: Sequence[object]) -> list[EventRow]:
@@ -50,7 +56,7 @@ def event_rows_after(connection: sqlite3.Connection, after: int, size: int) -> l
 def lane_rows_after(connection: sqlite3.Connection, after: int, size: int) -> list[Row]:
     """The same with whatever types are stored, behind their lane; only text that can't be decoded is refused."""
     try:
-        return connection.execute(queries.LANE_PLACES, (after, size)).fetchall()
+        return connection.execute(queries.LANE_PLACES, numbered(after, size)).fetchall()
     except sqlite3.OperationalError as error:
         if code_of(error) is not None:
             raise

@@ -182,7 +182,7 @@ class SqliteStore:
         limit = max(0, limit)
         if project is None:
             return await self._values(queries.PLANS, (*unscoped(after), limit), PlanRow)
-        return await self._values(queries.PLANS_OF_PROJECT, (project, after, limit), PlanRow)
+        return await self._values(queries.PLANS_OF_PROJECT, sqlite_rows.numbered(project, after, limit), PlanRow)
 
     # --- the archive ------------------------------------------------------------------------------
 
@@ -316,7 +316,7 @@ class SqliteStore:
 
     async def lease_holder(self, run: str, *, project: str | None = None) -> LeaseHolder | None:
         """The same for one run; None if it has no work for handrail, or not in this project."""
-        return next(iter(await self._values(queries.HOLDING, (run, project), LeaseHolder)), None)
+        return next(iter(await self._values(queries.HOLDING, sqlite_rows.numbered(run, project), LeaseHolder)), None)
 
     async def claim(self, owner: str, lease_holders: Sequence[LeaseHolder]) -> list[Lease]:
         """Claim those runs whose lease is unchanged since it was seen; the leases that were granted."""

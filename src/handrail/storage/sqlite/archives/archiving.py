@@ -18,7 +18,7 @@ from handrail.domain.journal.projection import NO_CHANGE, Change
 from handrail.storage.admission import require_ended
 from handrail.storage.sqlite import queries
 from handrail.storage.sqlite.append import Append, Appender
-from handrail.storage.sqlite.rows import values
+from handrail.storage.sqlite.rows import numbered, values
 
 TOMBSTONES: Final = "SELECT stream, n, head, archive FROM tombstone WHERE stream > ? ORDER BY stream LIMIT ?"
 """Archived runs after an id."""
@@ -36,7 +36,7 @@ LAST_TOMBSTONE: Final = "SELECT ifnull(max(number), 0) FROM tombstone"
 
 PUT_TOMBSTONE: Final = """
     INSERT INTO tombstone (stream, n, head, archive, first, last)
-    SELECT ?1, ?2, ?3, ?4, min(seq), max(seq) FROM event WHERE stream = ?1"""
+    SELECT :p1, :p2, :p3, :p4, min(seq), max(seq) FROM event WHERE stream = :p1"""
 """Note that the events of a run are in an archive."""
 
 LEAVE_HASHES: Final = """
@@ -82,7 +82,7 @@ def archive(
         require_ended(stone, connection.execute(ENDED, {"run": stone.stream}).fetchone())
     _append(appender, note)
     (known,) = connection.execute(LAST_TOMBSTONE).fetchone()
-    connection.executemany(PUT_TOMBSTONE, [astuple(stone) for stone in stones])
+    connection.executemany(PUT_TOMBSTONE, [numbered(*astuple(stone)) for stone in stones])
     connection.execute(LEAVE_HASHES, (known,))
     # By stream, through its index: one statement for all would read the whole table.
     for stone in stones:
