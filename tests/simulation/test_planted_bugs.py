@@ -233,6 +233,7 @@ PLANTED = [
 
 RARE: dict[Callable[[Patch], str], int] = {
     the_store_forgets_to_look_at_leases: 3_000,
+    pausing_stops_nothing: 1_000,
     a_pause_of_a_person_does_not_count: 400,
     an_old_answer_counts: 400,
     a_fork_takes_approvals_along: 400,

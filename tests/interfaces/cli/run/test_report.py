@@ -32,7 +32,7 @@ def test_a_run_becomes_one_html_file_and_markdown(shell: Shell) -> None:
     assert "“Read what is missing” failed" in document
     assert "are as they were written" in document
     printed = shell.run("run", "report", run).stdout
-    assert printed.startswith("## Release it: compensated")
+    assert printed.startswith("## Release it: undone")
     assert "Journal intact" in printed
     assert shell.run("run", "report", run, "--md", "-").stdout == printed
 
