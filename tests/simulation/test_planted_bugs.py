@@ -241,7 +241,12 @@ RARE: dict[Callable[[Patch], str], int] = {
 """Bugs that only few days show: how many to look through for them."""
 
 
-@pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__)
+LONG_SEEDS = 1_000
+TRIED = [pytest.param(one, marks=pytest.mark.long) if RARE.get(one, SEEDS) > LONG_SEEDS else one for one in PLANTED]
+"""The rarest takes half a minute."""
+
+
+@pytest.mark.parametrize("plant", TRIED, ids=lambda plant: plant.__name__)
 def test_a_planted_bug_is_found(plant: Callable[[Patch], str], monkeypatch: Patch) -> None:
     wanted = plant(monkeypatch)
     seeds = RARE.get(plant, SEEDS)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -101,10 +102,14 @@ def agent(console: LiveConsole, **headers: str) -> Iterator[httpx.Client]:
         yield client
 
 
+IDS = count(2)
+"""An id of a request is never used again."""
+
+
 def call(client: httpx.Client, name: str, arguments: dict[str, Any], meta: dict[str, str] | None = None) -> Any:
     """The structured answer of a tool, or the error."""
     params = {"name": name, "arguments": arguments, **({"_meta": meta} if meta else {})}
-    answer = client.post("/mcp", json={"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params})
+    answer = client.post("/mcp", json={"jsonrpc": "2.0", "id": next(IDS), "method": "tools/call", "params": params})
     assert answer.status_code == 200, answer.text
     text = answer.text
     if answer.headers["content-type"].startswith("text/event-stream"):

@@ -100,6 +100,9 @@ class EventFigures:
 
     def __init__(self, figures: Figures) -> None:
         self.figures = figures
+        for status in RUN_ENDS.values():
+            # From the start: the first failures are no increase of a figure that was never seen before them.
+            figures.count(catalog.RUNS_ENDED, status.value, by=0)
         self._runs: BoundedCache[str, int] = BoundedCache(OPEN_MAX)
         """By run: when it started."""
         self._steps: BoundedCache[tuple[str, str], int] = BoundedCache(OPEN_MAX)

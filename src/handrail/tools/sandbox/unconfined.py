@@ -165,12 +165,13 @@ async def _ran_at(root: Path, job: Job, progress: Progress) -> Ran:
         message = f"there is no folder {job.cwd or '.'} in the project to start in; create it first"
         raise ToolFailed(Category.NOT_FOUND, message)
     # Not TemporaryDirectory: a process that is left may still write there, which would make its removal fail.
-    temporary = await asyncio.to_thread(tempfile.mkdtemp, prefix="handrail-")
+    # Not in a thread: a cancellation while that makes the folder, or removes it, would leave it behind.
+    temporary = tempfile.mkdtemp(prefix="handrail-")
     try:
         ran = await _ran(job, folder, temporary, progress)
         return await asyncio.to_thread(with_wanted, ran, root, job.wanted) if job.wanted else ran
     finally:
-        await asyncio.to_thread(shutil.rmtree, temporary, ignore_errors=True)
+        await asyncio.shield(asyncio.to_thread(shutil.rmtree, temporary, ignore_errors=True))
 
 
 async def _ran(job: Job, folder: Path, temporary: str, progress: Progress) -> Ran:
