@@ -50,9 +50,10 @@ def by_node(world: Fleet, run: str) -> dict[str, str]:
 def placed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AtOnce]:
     """All hosts at once: most of the time is spent waiting. None of them stops the database, so they share a server."""
 
+    folders = {host: tmp_path_factory.mktemp(host) for host in HOSTS}  # not in the threads, which it can't bear
+
     async def scene(host: str) -> None:
-        url = await new_database(tmp_path_factory.mktemp(host), f"placed_{host}")
-        await is_placed(host, url)
+        await is_placed(host, await new_database(folders[host], f"placed_{host}"))
 
     with at_once(request, scene) as futures:
         yield futures
