@@ -87,7 +87,7 @@ def _everything(site: Site) -> tuple[str, ...]:
     """All packages of a module; of a workspace those of all its modules: beside them, `./...` names none."""
     folders = _workspace(site) if not site.has(MODULE) and site.has(WORKSPACE) else []
     inside = [one for one in folders if not one.startswith(("/", "..", "-"))]
-    return tuple(f"./{one}/...".replace("./.", ".").replace("//", "/") for one in inside) or ("./...",)
+    return tuple("./..." if one in {"", "."} else f"./{one}/..." for one in inside) or ("./...",)
 
 
 def _workspace(site: Site) -> list[str]:

@@ -8,11 +8,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
+from handrail.foundation.plain_file import NotPlain, read_plain
 from handrail.rules.toolchain.installed.installation import text_of
 
 RUNNERS: Final = ("pytest", "pluggy")
 RECORD_BYTES_MAX: Final = 1_000_000
 FILES_MAX: Final = 1_000
+FILE_BYTES_MAX: Final = 2_000_000
 HASHED: Final = "sha256="
 
 
@@ -32,7 +34,8 @@ def _altered(folder: Path, name: str) -> Iterator[Path]:
 
 def _digest(file: Path) -> str:
     try:
-        content = file.read_bytes()
-    except OSError:
+        # The environment is the project's: a link to a device, or a pipe, would never end.
+        content = read_plain(file, bytes_max=FILE_BYTES_MAX)
+    except (OSError, NotPlain):
         return ""
     return HASHED + base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip("=")
