@@ -4,7 +4,6 @@ Only that process knows it. Its text is read in cache_samples.py."""
 
 from __future__ import annotations
 
-import urllib.request
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +12,7 @@ from handrail.domain.secrets.key_files import TokenName
 from handrail.engine.measuring.cache_states import Counts
 from handrail.interfaces.metrics.cache_samples import caches_in
 from handrail.interfaces.metrics.metrics_part import PATH
+from handrail.interfaces.web.own_server import ask_server
 from handrail.interfaces.web.token_file import open_token
 
 ASK_S: Final = 10.0
@@ -22,12 +22,8 @@ TEXT_MAX: Final = 20_000_000
 def scraped(home: Path, url: str) -> Counts:
     """By name of the cache: what was counted, and how many entries there are; Unavailable if there is no answer."""
     token, _ = open_token(home, TokenName.METRICS)
-    request = urllib.request.Request(  # noqa: S310 - of this home, or named by its user
-        f"{url.rstrip('/')}{PATH}", headers={"authorization": f"Bearer {token}"}
-    )
-    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # no proxy may see the token
     try:
-        with direct.open(request, timeout=ASK_S) as answer:
+        with ask_server(f"{url.rstrip('/')}{PATH}", token, within_s=ASK_S) as answer:
             return caches_in(answer.read(TEXT_MAX).decode())
     except (OSError, ValueError) as error:
         raise Unavailable(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import urllib.error
-import urllib.request
 import webbrowser
 from pathlib import Path
 from typing import Final
@@ -18,6 +17,7 @@ from handrail.domain.errors import Conflict, HandrailError, Unavailable
 from handrail.domain.project import Project
 from handrail.domain.secrets.key_files import TokenName
 from handrail.interfaces.cli.words.terminal_edge import say
+from handrail.interfaces.web.own_server import ask_server
 from handrail.interfaces.web.token_file import open_token
 
 ASK_S: Final = 10.0
@@ -46,15 +46,9 @@ class _Refusal(Struct, frozen=True):
 def fresh_link(home: Path, url: str, folder: Path) -> Link:
     """A one-time link to the console of a running server of this home; it opens the project in the folder first."""
     key, _ = open_token(home, TokenName.CONSOLE)
-    request = urllib.request.Request(  # noqa: S310 - our own address, from our own file
-        f"{url}/api/v1/ticket",
-        data=msgspec.json.encode({"project": str(folder)}),
-        method="POST",
-        headers={"authorization": f"Bearer {key}", "content-type": "application/json"},
-    )
-    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # no proxy may see the key
+    wanted = msgspec.json.encode({"project": str(folder)})
     try:
-        with direct.open(request, timeout=ASK_S) as answer:
+        with ask_server(f"{url}/api/v1/ticket", key, within_s=ASK_S, content=wanted) as answer:
             # Strictly: a server of an older version would ignore the folder, and give a link to another project.
             return msgspec.json.decode(answer.read(ANSWER_MAX), type=Link)
     except urllib.error.HTTPError as error:

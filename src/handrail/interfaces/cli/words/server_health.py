@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import urllib.error
-import urllib.request
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +10,7 @@ import msgspec
 
 from handrail.domain.health.check import CheckLevel, HealthCheck, HealthStatus, fail, ok, warn
 from handrail.interfaces.health.live_checks import HealthReport
+from handrail.interfaces.web.own_server import ask_server
 from handrail.interfaces.web.token_file import open_token
 
 ASK_S: Final = 10.0
@@ -28,10 +28,8 @@ def server_health(home: Path, url: str) -> list[HealthCheck]:
 def server_report(home: Path, url: str) -> HealthReport | HealthCheck:
     """The whole report of the running server; or what is wrong if there is none."""
     token, _ = open_token(home)
-    request = urllib.request.Request(f"{url}/healthz", headers={"authorization": f"Bearer {token}"})  # noqa: S310 - our own
-    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # no proxy may see the token
     try:
-        with direct.open(request, timeout=ASK_S) as answer:
+        with ask_server(f"{url}/healthz", token, within_s=ASK_S) as answer:
             return msgspec.json.decode(answer.read(ANSWER_MAX), type=HealthReport)
     except urllib.error.HTTPError as error:
         with error:
