@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from handrail.assembly.backups.schedule import rules_of
+from handrail.assembly.caching.shared import cache_table
 from handrail.assembly.checks import sandbox_of, shell_of
 from handrail.assembly.notify.keeping import settings_of_notices
 from handrail.assembly.people import policy_of
@@ -47,3 +48,4 @@ def _readers(settings: Settings) -> Iterator[Callable[[], Any]]:
     yield lambda: rules_of(settings)
     yield lambda: archives.rules_of(settings)
     yield lambda: settings_of_notices(settings)
+    yield lambda: cache_table(settings)

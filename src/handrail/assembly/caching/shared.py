@@ -57,7 +57,9 @@ def cache_table(settings: Settings) -> CacheTable:
     """What the table says; Invalid if it is wrong."""
     table = settings.home_tables.get(TABLE, {})  # not the project's: it must not say whose results count
     for name in sorted(set(table) - set(CacheTable.__struct_fields__)):
-        raise Invalid(f"config.toml: unknown key `{name}` of [cache]", hint=did_you_mean(name, ["shared", "keep"]))
+        raise Invalid(
+            f"config.toml: unknown key `{name}` of [cache]", hint=did_you_mean(name, CacheTable.__struct_fields__)
+        )
     try:
         found = msgspec.convert(table, CacheTable)
         duration_ms(found.keep)

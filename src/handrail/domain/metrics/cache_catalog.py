@@ -2,7 +2,7 @@
 
 The one table: `handrail cache`, `/metrics` and the page about caches read it. What a process keeps because it needs it,
 such as idempotency keys, is not a cache, and not here. How often each helped is counted in
-engine/measuring/cache_use.py."""
+foundation/cache_use.py."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from handrail.domain.definition.size import size_bytes
 from handrail.domain.instant import instant_text
 from handrail.domain.notify.notice import HOME, Notice, line, notice_id
 from handrail.domain.notify.rules import NotifyRule, NotifyWhen
+from handrail.domain.plural import plural
 
 CONDITIONS_MAX: Final = 500
 """How much is reported to one channel at once that is not an event."""
@@ -122,12 +123,12 @@ def _person(rule: NotifyRule, one: WaitsFor, now: int) -> NoticeCondition:
         "since": instant_text(one.since),
     }
     if rule.when is NotifyWhen.APPROVAL_EXPIRES and one.expires is not None:
-        minutes = (one.expires - now) // 60_000
-        text = f"{name} waits for an approval of {one.step} that expires in {minutes} minutes"
+        left = plural((one.expires - now) // 60_000, "minute")
+        text = f"{name} waits for an approval of {one.step} that expires in {left}"
         data["expires"] = instant_text(one.expires)
     else:
-        minutes = (now - one.since) // 60_000
-        text = f"{name} has waited for {minutes} minutes for the {one.kind} of a person: {one.step}"
+        waited = plural((now - one.since) // 60_000, "minute")
+        text = f"{name} has waited for {waited} for the {one.kind} of a person: {one.step}"
     # With the instant: who is asked again later is another one who waits.
     key = f"{rule.when.value}:{one.run}:{one.step}:{one.since}"
     return NoticeCondition(key=key, when=rule.when, subject=one.run, text=text, data=data)

@@ -79,7 +79,7 @@ class FleetLimits:
         try:
             wait_ms = await self.table.enter(self.owner, asked)
             is_in = not wait_ms
-        except BaseException:
+        except BaseException:  # also when called off: what was sent may have been counted
             self._doubt(names)
             raise
         finally:

@@ -26,7 +26,7 @@ ChangeOf: TypeAlias = Callable[[str, Iterable[Entry]], Change]
 
 
 class WholeStore(Journal, ProjectionReader, Archive, ArchivingStore, Leases, Protocol):
-    """A whole store: its events, its projections, its file, its leases, who works on it, and what it tells."""
+    """A whole store: its events, projections, file and leases, who works on it, and what waits for channels."""
 
     def nodes(self) -> NodeTable:
         """Who works on this store."""

@@ -20,8 +20,8 @@ from handrail.foundation.bounded_cache import BoundedCache
 from handrail.foundation.cache_use import use_of
 
 RUNS_KEPT: Final = 50
-USE: Final = use_of(AGENDAS)
 """How many agendas are kept for readers; those of conductors live as long as their conductors."""
+USE: Final = use_of(AGENDAS)
 
 
 class WatchedRuns(Protocol):
